@@ -20,9 +20,7 @@ extension RunLoop {
         /// Once, when a run ends.
         public static let exit = Activity(rawValue: 128)
         /// All six.
-        public static let all: Activity = [
-            .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit,
-        ]
+        public static let all: Activity = [.entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit]
 
         /// For example `entry, exit`; `none` for an empty set.
         public var description: String {

@@ -18,7 +18,12 @@ extension RunLoop {
             require(
                 name != Modes.commonName,
                 "\(name) is the set of common modes, not a mode; schedule in Modes.common, and run one of its members")
-            id = ModeNames.shared.id(of: name)
+            id = Self.table.withLock { table in
+                if let id = table.ids[name] { return id }
+                table.names.append(name)
+                table.ids[name] = table.names.count - 1
+                return table.names.count - 1
+            }
         }
 
         public init(stringLiteral name: String) {
@@ -30,7 +35,7 @@ extension RunLoop {
         }
 
         /// The mode's name.
-        public var name: String { ModeNames.shared.name(of: id) }
+        public var name: String { Self.table.withLock { $0.names[id] } }
 
         public var description: String { name }
 
@@ -41,29 +46,12 @@ extension RunLoop {
         ///
         /// It is an ordinary mode. It is not a common mode until ``RunLoop/addCommonMode(_:)`` makes it one.
         public static let tracking = Mode(id: 1)
-    }
-}
 
-/// The names of all modes of the process, so that a mode is an index and not a string.
-private final class ModeNames: Sendable {
-    static let shared = ModeNames()
-
-    private struct Table {
-        var names = ["default", "tracking"]
-        var ids = ["default": 0, "tracking": 1]
-    }
-    private let table = Locked(Table())
-
-    func id(of name: String) -> Int {
-        table.withLock { table in
-            if let id = table.ids[name] { return id }
-            table.names.append(name)
-            table.ids[name] = table.names.count - 1
-            return table.names.count - 1
+        /// The modes of the process.
+        private struct Table {
+            var names = ["default", "tracking"]
+            var ids = ["default": 0, "tracking": 1]
         }
-    }
-
-    func name(of id: Int) -> String {
-        table.withLock { $0.names[id] }
+        private static let table = Locked(Table())
     }
 }
