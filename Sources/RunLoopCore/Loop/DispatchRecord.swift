@@ -5,11 +5,9 @@ final class DispatchRecord: Sendable {
     /// A call of a handler.
     struct Call: Sendable {
         /// Distinguishes it from every other call of the loop.
-        var number: UInt64
-        var kind: RunLoop.ItemKind
-        var name: String?
-        var origin: RunLoop.Origin
-        var mode: RunLoop.Mode
+        let number: UInt64
+        let callee: Callee
+        let mode: RunLoop.Mode
         var begin: RunLoop.Instant
     }
 
@@ -89,29 +87,24 @@ final class DispatchRecord: Sendable {
     }
 
     func begin(_ callee: Callee, _ mode: RunLoop.Mode, at now: RunLoop.Instant) {
-        let wakes = state.withLock { state in
+        change { state in
             state.lastNumber += 1
-            state.calls.append(
-                Call(
-                    number: state.lastNumber, kind: callee.kind, name: callee.name, origin: callee.origin, mode: mode,
-                    begin: now))
+            state.calls.append(Call(number: state.lastNumber, callee: callee, mode: mode, begin: now))
             return !isVirtual && state.begins()
         }
-        if wakes { wake() }
     }
 
     func beginRun(at now: RunLoop.Instant) {
-        let wakes = state.withLock { state in
+        change { state in
             defer { state.calls.append(nil) }
             return state.ends(at: now)
         }
-        if wakes { wake() }
     }
 
     /// Ends the innermost call. The call around it continues, and from now on that call blocks the loop if it does not
     /// return. Calls that began before anybody watched are unknown.
     func end(at now: RunLoop.Instant) {
-        let wakes = state.withLock { state in
+        change { state in
             let wakes = state.ends(at: now)
             _ = state.calls.popLast()
             guard var outer = state.calls.popLast() else { return wakes }
@@ -119,27 +112,22 @@ final class DispatchRecord: Sendable {
             state.calls.append(outer)
             return wakes
         }
-        if wakes { wake() }
     }
 
     /// The call that is under way is about to take virtual time.
     fileprivate func takesTime() {
-        if state.withLock({ ($0.calls.last ?? nil) != nil && $0.begins() }) { wake() }
+        change { ($0.calls.last ?? nil) != nil && $0.begins() }
     }
 
-    private func wake() {
-        wakeWatcher.withLock(\.self)()
+    /// Changes the state. If `body` returns `true`, the watching thread looks.
+    private func change(_ body: (inout State) -> Bool) {
+        if state.withLock(body) { wakeWatcher.withLock(\.self)() }
     }
 }
 
 extension RunLoop {
     /// The call that the loop is making is about to take virtual time: its thread works, or waits for another one.
     package func callTakesTime() {
-        if isWatched { watchedCallTakesTime() }
-    }
-
-    @inline(never)
-    private func watchedCallTakesTime() {
         record?.takesTime()
     }
 }

@@ -9,7 +9,7 @@ extension RunLoop {
     /// The same, from where another loop has slept in place of this one.
     @inline(never)
     func passAfterHostsSleep() -> RunResult? {
-        if isWatched { watchedHostHasSlept() }
+        flight?.with { $0.isAsleep = true }
         return pass(afterHostsSleep: true)
     }
 

@@ -80,11 +80,6 @@ extension RunLoop {
         FlightProbes.sleepBegins(until: date)
     }
 
-    @inline(never)
-    func watchedHostHasSlept() {
-        flight?.with { $0.isAsleep = true }
-    }
-
     /// Observers are about to hear of the end of a sleep, and are not to be charged with it.
     @inline(never)
     func watchedSleepEnds(in mode: Mode) {

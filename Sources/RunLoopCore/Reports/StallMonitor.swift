@@ -140,9 +140,9 @@ private final class Watch {
     }
 
     private func stall(_ seen: Seen, at now: RunLoop.Instant, isOver: Bool) -> StallMonitor.Stall {
-        let call = seen.call
+        let (call, callee) = (seen.call, seen.call.callee)
         return StallMonitor.Stall(
-            kind: call.kind, name: call.name, origin: call.origin, mode: call.mode, duration: now - call.begin,
+            kind: callee.kind, name: callee.name, origin: callee.origin, mode: call.mode, duration: now - call.begin,
             cpuTime: cpuTime - seen.cpuTime, isOver: isOver)
     }
 

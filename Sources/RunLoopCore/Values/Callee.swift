@@ -1,5 +1,5 @@
 /// A handler that a loop calls, as a monitor or a recorder names it.
-struct Callee {
+struct Callee: Sendable {
     let kind: RunLoop.ItemKind
     let name: String?
     let origin: RunLoop.Origin
