@@ -124,9 +124,7 @@ extension RunLoop {
     // of a pass.
     @discardableResult
     @inline(__always)
-    private func activate(
-        _ mode: Mode, until limit: Instant, returnsAfterSource: Bool
-    ) -> RunResult? {
+    private func activate(_ mode: Mode, until limit: Instant, returnsAfterSource: Bool) -> RunResult? {
         let stopsAfterOnePass = beginRun(in: mode, until: limit, returnsAfterSource: returnsAfterSource)
         let result = isEmpty(mode) ? foundEmpty(mode) : makePasses(in: mode, atMostOne: stopsAfterOnePass)
         endRun()

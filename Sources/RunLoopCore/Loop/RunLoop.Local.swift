@@ -10,7 +10,7 @@ extension RunLoop {
     /// Keep it in a constant as long as the process runs. The key is `Sendable`; a value belongs to its loop's thread.
     /// O(1).
     public final class Local<Value>: Sendable {
-        private let make: @Sendable (RunLoop) -> Value
+        fileprivate let make: @Sendable (RunLoop) -> Value
 
         /// A value for each loop.
         ///
@@ -18,20 +18,16 @@ extension RunLoop {
         public init(_ make: @escaping @Sendable (RunLoop) -> Value) {
             self.make = make
         }
-
-        fileprivate func value(in loop: RunLoop) -> Value {
-            if let value: Value = loop.locals.value(of: self) { return value }
-            let value = make(loop)
-            loop.set(value, of: self)
-            return value
-        }
     }
 
     /// The loop's own value. On the loop's thread.
     public subscript<Value>(local: Local<Value>) -> Value {
         get {
             checkThread()
-            return local.value(in: self)
+            if let value: Value = locals.value(of: local) { return value }
+            let value = local.make(self)
+            set(value, of: local)
+            return value
         }
         set {
             checkThread()

@@ -69,15 +69,4 @@ extension RunLoop {
 
     /// A handle by which other threads send requests to this loop. Any thread may use it.
     public var remote: Remote { Remote(mailbox) }
-
-    /// A loop of the calling thread.
-    ///
-    /// - Parameter remote: one that was handed out before the loop was made; a new one unless given.
-    package convenience init(
-        driver: any Driver, world: any World, remote: Remote? = nil, name: String? = nil
-    ) {
-        self.init(
-            driver: driver, world: world, mailbox: remote?.mailbox ?? Mailbox(waker: driver.waker, name: name),
-            name: name)
-    }
 }

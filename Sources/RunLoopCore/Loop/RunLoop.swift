@@ -136,11 +136,11 @@ public final class RunLoop {
 
     /// A loop of the calling thread.
     ///
-    /// - Parameter mailbox: one that may have been handed out before.
-    init(driver: any Driver, world: any World, mailbox: Mailbox<RunLoop>, name: String?) {
+    /// - Parameter remote: one that was handed out before the loop was made; a new one unless given.
+    package init(driver: any Driver, world: any World, remote: Remote? = nil, name: String? = nil) {
         self.driver = driver
         self.world = world
-        self.mailbox = mailbox
+        mailbox = remote?.mailbox ?? Mailbox(waker: driver.waker, name: name)
         self.name = name
         isVirtual = world.isVirtual
         timeOfPass = driver.now

@@ -65,7 +65,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
 
     @inline(never)
     private mutating func resize(to newCapacity: Int) {
-        if hasOwnPages && Self.takesOwnPages(newCapacity) {
+        if Self.takesOwnPages(capacity) && Self.takesOwnPages(newCapacity) {
             let pages = rlk_resize_pages(base, Self.bytes(capacity), Self.bytes(newCapacity))
             base = Self.checked(pages).assumingMemoryBound(to: Element.self)
             capacity = newCapacity
@@ -82,8 +82,6 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
     // A large buffer has pages of its own. They grow and shrink without being copied. The C library, when a large block
     // is allocated or freed, first merges all small free blocks: an add and a cancel of one of a million timers took
     // 1.4 times as long, firing in bulk 1.6 times.
-
-    private var hasOwnPages: Bool { Self.takesOwnPages(capacity) }
 
     private static func takesOwnPages(_ capacity: Int) -> Bool { bytes(capacity) >= 1 << 14 }
 

@@ -131,13 +131,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// Releases mail that came too late. It is refused only here, after the lock has been released, because deinits may
     /// do anything; refusing it under the lock cost every post 15 instructions.
     @inline(never)
-    private func dropMail() {
-        var mail = Mail<Loop>()
-        state.withLock { state in
-            swap(&state.mail.blocks, &mail.blocks)
-            swap(&state.mail.requests, &mail.requests)
-        }
-    }
+    private func dropMail() { _ = close() }
 
     // MARK: Executors
 
@@ -244,8 +238,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     }
 
     func wakeUp() {
-        _ = signal.compareExchange(
-            expected: Signal.asleep, desired: Signal.none, ordering: .acquiringAndReleasing)
+        _ = signal.compareExchange(expected: Signal.asleep, desired: Signal.none, ordering: .acquiringAndReleasing)
     }
 
     var isAsleep: Bool { signal.load(ordering: .acquiring) == Signal.asleep || gate?.isAsleep == true }

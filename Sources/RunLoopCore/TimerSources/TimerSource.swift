@@ -89,9 +89,7 @@ public final class TimerSource: Sendable {
     ///   - leeway: how much later a fire may come, so that several timers can share a wake-up; see ``Timer/tolerance``.
     ///     After the first fire at most half of the interval counts. A fire is never early, and on virtual time none
     ///     moves.
-    public func schedule(
-        deadline: RunLoop.Instant, repeating interval: Duration? = nil, leeway: Duration = .zero
-    ) {
+    public func schedule(deadline: RunLoop.Instant, repeating interval: Duration? = nil, leeway: Duration = .zero) {
         core.schedule(TimerSourceCore.Schedule(deadline: deadline, interval: interval, leeway: leeway))
     }
 

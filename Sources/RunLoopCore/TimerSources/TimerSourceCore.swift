@@ -367,9 +367,9 @@ extension TimerSourceCore {
                 let words = "deliver \(name ?? "source") data \(data)"
                 loop.emit(.called(kind, name: name, origin: origin, words))
             }
-            loop.dispatch(Callee(kind, name, origin)) { _ = gate.pass(on: loop.threadNumber) { handler(source!) } }
+            loop.dispatch(callee) { _ = gate.pass(on: loop.threadNumber) { handler(source!) } }
         case .cancel(let handler):
-            loop.dispatch(Callee(kind, name, origin), handler)
+            loop.dispatch(callee, handler)
         case nil:
             break
         }

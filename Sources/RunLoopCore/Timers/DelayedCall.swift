@@ -60,8 +60,7 @@ extension RunLoop {
         afterDelay delay: Duration, inModes modes: Modes = .default, _ block: consuming @escaping () -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) -> DelayedCall {
-        perform(
-            at: now + max(.zero, delay), inModes: modes, origin: Origin(file: file, line: line), consume block)
+        perform(at: now + max(.zero, delay), inModes: modes, origin: Origin(file: file, line: line), consume block)
     }
 
     /// Calls `block` once, not before `date`, in one of `modes`. On the loop's thread, O(log n).
