@@ -51,7 +51,7 @@ public final class TimerSource: Sendable {
     /// Where it was made.
     public var origin: RunLoop.Origin { core.origin }
 
-    private let core: TimerSourceCore
+    let core: TimerSourceCore
 
     /// A source that is inactive and has neither a schedule nor handlers. Any thread.
     ///
@@ -171,13 +171,4 @@ public final class TimerSource: Sendable {
 
     /// Whether the source has been cancelled.
     public var isCancelled: Bool { core.isCancelled }
-
-    /// Keeps the source as long as it has something to deliver: until it is cancelled, or has made its only fire. Then
-    /// its handlers are released too.
-    func keepUntilDelivered() {
-        core.keepUntilDelivered(self)
-    }
-
-    /// Whether something is still to be delivered.
-    var isPending: Bool { core.isPending }
 }

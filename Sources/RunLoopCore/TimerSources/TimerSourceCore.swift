@@ -54,7 +54,6 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
         return true
     }
 
-    /// When a source fires.
     struct Schedule {
         private var grid: Grid
         private var fraction: Grid.Fraction?
@@ -70,7 +69,6 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
             self.leeway = max(.zero, leeway)
         }
 
-        /// The date that is due next.
         var date: RunLoop.Instant { grid.date }
 
         /// When to wake for the pending date at the latest.
@@ -159,6 +157,8 @@ extension TimerSourceCore {
         replace { $0.cancelHandler = handler }
     }
 
+    /// Keeps the source as long as it has something to deliver: until it is cancelled, or has made its only fire. Then
+    /// its handlers are released too.
     func keepUntilDelivered(_ source: TimerSource) {
         withLock { if !$0.isCancelled { $0.belongings.keeper = source } }
     }

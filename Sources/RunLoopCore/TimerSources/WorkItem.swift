@@ -7,12 +7,12 @@ public struct WorkItem: Sendable {
     fileprivate init(_ source: TimerSource, _ deadline: RunLoop.Instant, _ leeway: Duration) {
         self.source = source
         source.schedule(deadline: deadline, leeway: leeway)
-        source.keepUntilDelivered()
+        source.core.keepUntilDelivered(source)
         source.activate()
     }
 
     /// Whether the block has still to be called.
-    public var isPending: Bool { source.isPending }
+    public var isPending: Bool { source.core.isPending }
 
     /// Whether ``cancel()`` has been called, before or after the block was called.
     public var isCancelled: Bool { source.isCancelled }
