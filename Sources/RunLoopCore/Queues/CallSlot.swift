@@ -12,14 +12,8 @@ struct CallSlot {
     static let indexOfCalled: Int32 = -2
     private(set) var version: UInt32 = 0
     /// `nil` if the slot is free.
-    var block: Optional<() -> Void>
-    private(set) var origin: RunLoop.Origin
-
-    /// A free slot.
-    init() {
-        block = nil
-        origin = RunLoop.Origin()
-    }
+    var block: (() -> Void)?
+    private(set) var origin = RunLoop.Origin()
 
     /// Puts a call into a slot that is free.
     // Field by field: of a whole structure the compiler made a copy, with two locked instructions for the block.

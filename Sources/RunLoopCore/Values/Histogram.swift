@@ -31,8 +31,7 @@ public struct Histogram: Sendable, Hashable {
         count += 1
         guard nanoseconds > 0 else { return }
         counts[Histogram.bucket(of: nanoseconds)] += 1
-        let (sum, overflow) = sum.addingReportingOverflow(nanoseconds)
-        self.sum = overflow ? .max : sum
+        sum = sum.saturatingAdding(nanoseconds)
         longest = max(longest, nanoseconds)
     }
 
@@ -66,7 +65,7 @@ public struct Histogram: Sendable, Hashable {
     public static func += (left: inout Histogram, right: Histogram) {
         for bucket in left.counts.indices { left.counts[bucket] += right.counts[bucket] }
         left.count += right.count
-        left.sum = left.sum.addingReportingOverflow(right.sum).overflow ? .max : left.sum + right.sum
+        left.sum = left.sum.saturatingAdding(right.sum)
         left.longest = max(left.longest, right.longest)
     }
 
