@@ -2,7 +2,6 @@ internal import Glibc
 
 /// The calls that a loop is making, for a thread that watches the loop. Kept only while one does.
 final class DispatchRecord: Sendable {
-    /// A call of a handler.
     struct Call: Sendable {
         /// Distinguishes it from every other call of the loop.
         let number: UInt64
@@ -68,16 +67,12 @@ final class DispatchRecord: Sendable {
         thread = pthread_self()
     }
 
-    /// Called once, on the watching thread, before it looks.
-    ///
-    /// - Parameter wake: has the watching thread look. Called on the loop's thread.
+    /// Called once, on the watching thread, before it looks. `wake` has that thread look; it is called on the loop's.
     func watch(waking wake: @escaping @Sendable () -> Void) {
         wakeWatcher.withLock { $0 = wake }
     }
 
-    /// Looks, on the watching thread.
-    ///
-    /// - Parameter body: returns the event at which to look again.
+    /// Looks, on the watching thread. `body` returns the event at which to look again.
     func look(_ body: (Sight) -> Awaited) {
         state.withLock { state in
             let sight = Sight(current: state.calls.last ?? nil, count: state.lastNumber, end: state.end)

@@ -53,7 +53,6 @@ extension RunLoop {
         var turn = Turn()
         while let block = batch.popFirst() {
             dispatch(Callee(.block, nil, block.origin)) { block.body(self) }
-            // The turn of a run that has been stopped runs all of them.
             if turn.isOver(in: self) && batch.count > 0 && !innermostRun!.isStopped { break }
         }
         statistics.blocks += total - batch.count

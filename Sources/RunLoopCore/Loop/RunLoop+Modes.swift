@@ -1,5 +1,3 @@
-// How items join modes of a loop, and leave them.
-
 extension RunLoop {
     /// Makes `mode` one of the common modes, for good. Everything that was added to the common modes is in it from now
     /// on. On the loop's thread, O(number of items).

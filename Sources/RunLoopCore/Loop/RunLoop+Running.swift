@@ -92,7 +92,7 @@ extension RunLoop {
     /// - Parameters:
     ///   - afterSleep: whether the host has slept in the mode, and the pass continues from there.
     ///   - isAnnounced: whether observers were told of a sleep before, and whether they are now.
-    /// - Returns: whether the host is to go on: `timedOut` if it is.
+    /// - Returns: `timedOut` if the host is to continue.
     func runForHost(in mode: Mode, afterSleep: Bool, isAnnounced: inout Bool) -> RunResult {
         let stopsAfterOnePass = beginRun(in: mode, until: .distantPast, returnsAfterSource: false)
         callsBegin(in: mode)
@@ -229,7 +229,6 @@ extension RunLoop {
     @inline(__always)
     package var hasMail: Bool { mailbox.hasMail }
 
-    /// Takes the mail from other threads.
     @inline(__always)
     func collectMail() {
         if hasMail { openMail() }

@@ -1,5 +1,3 @@
-// The steps of a pass that concern sources and observers.
-
 extension RunLoop {
     /// Calls the observers of an activity: those that are there when it begins, except those that were invalidated
     /// since.
@@ -36,7 +34,6 @@ extension RunLoop {
         return served
     }
 
-    /// Serves the descriptors that were found ready.
     func serveReady(in mode: Mode) -> Bool {
         var handled = false
         if hasOrderedDescriptors { ready.sort { descriptors[$0]?.object.order ?? 0 } }

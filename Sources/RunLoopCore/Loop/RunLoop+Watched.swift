@@ -134,12 +134,8 @@ extension RunLoop {
 }
 
 extension RunLoop.Source {
-    /// Calls the handler, and notes that for those who watch the loop.
-    ///
-    /// As ``RunLoop/Item/dispatch(in:_:)``. With a recorder it does not make a callee for each call, which took 150
+    /// As ``RunLoop/Item/dispatch(in:_:)``, but with a recorder it does not make a callee for each call, which took 150
     /// instructions of the 2,200 of an echo.
-    ///
-    /// - Returns: whether it was called.
     @inline(__always)
     final func serve(in loop: RunLoop, _ handler: () -> Void) -> Bool {
         guard loop.isWatched else {

@@ -71,7 +71,6 @@ extension RunLoop {
         /// The item's kind, name and place of creation, for example `timer "poll" (Daemon/main.swift:12)`.
         public final var description: String { "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))" }
 
-        /// The loop that it is in.
         final var loop: RunLoop? { home?.object }
 
         @inline(__always)
@@ -91,16 +90,13 @@ extension RunLoop {
             return link
         }
 
-        /// Notes which loop it is in now.
         @inline(__always)
         final func homeChanged(to loop: RunLoop?) {
             home = loop.map { UnownedReference($0) }
             extras?.link?.loopChanged(to: loop?.mailbox)
         }
 
-        /// Calls its handler, and notes that for those who watch the loop.
-        ///
-        /// - Returns: whether it was called. Another thread may have stopped it just before.
+        /// Calls its handler unless another thread has stopped it, and notes that for those who watch the loop.
         @discardableResult
         @inline(__always)
         final func dispatch(in loop: RunLoop, _ handler: () -> Void) -> Bool {

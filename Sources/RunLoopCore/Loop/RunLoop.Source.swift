@@ -61,7 +61,6 @@ extension RunLoop {
 
         /// Calls the handler, unless a rate limit holds it back.
         ///
-        /// - Parameter found: the events of its descriptor.
         /// - Returns: whether it was called.
         func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool { fatalError("a source can be served") }
 

@@ -27,7 +27,6 @@ public final class RunLoop {
     package let driver: any Driver
     /// The world that it lives in: the real one, or a simulated one.
     package let world: any World
-    /// Its mail from other threads.
     let mailbox: Mailbox<RunLoop>
     /// Distinguishes this loop from every other of the process, even from those that have gone.
     let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
@@ -95,9 +94,8 @@ public final class RunLoop {
     @exclusivity(unchecked) private(set) var flight: UnownedReference<FlightLog>?
     /// Tells the guest that the loop is used between its runs, while the loop is one in another loop.
     @exclusivity(unchecked) var useHandler: (() -> Void)? { didSet { calledMayBeWatched() } }
-    /// Whether anybody watches the loop.
     @exclusivity(unchecked) private(set) var isWatched = false
-    /// Whether anybody does, or the loop has a guest.
+    /// Whether anybody watches the loop, or it has a guest.
     @exclusivity(unchecked) private(set) var isUseWatched = false
 
     private func calledMayBeWatched() {
@@ -124,7 +122,6 @@ public final class RunLoop {
     /// The time, if no callback has run since it was read.
     @exclusivity(unchecked) var freshTime: Instant?
 
-    /// One run of the loop.
     struct Activation {
         let mode: Mode
         let limit: Instant

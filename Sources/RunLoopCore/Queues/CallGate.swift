@@ -22,7 +22,6 @@ struct CallGate: ~Copyable, Sendable {
 
     /// Calls `body` unless the gate has been closed. Do not use the gate again from within.
     ///
-    /// - Parameter thread: the calling thread.
     /// - Returns: whether `body` was called.
     @inline(__always)
     func pass(on thread: UInt32, _ body: () -> Void) -> Bool {
@@ -34,8 +33,6 @@ struct CallGate: ~Copyable, Sendable {
         return true
     }
 
-    /// Closes it for good.
-    ///
     /// - Returns: whether it was open.
     @discardableResult
     func close() -> Bool {

@@ -21,7 +21,6 @@ struct FIFO<Element>: ~Copyable {
     var isEmpty: Bool { head == end }
     var count: Int { end - head }
 
-    /// The number of elements that fit without an allocation.
     var capacity: Int { slots.count }
 
     /// The element at that place from the front.

@@ -17,7 +17,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         var isClosed = false
         /// Jobs cannot be refused: they are taken until the end of the loop has run the last of them.
         var takesJobs = true
-        /// The thread that has ended the loop's last sleep, if that is recorded.
+        /// The thread whose mail has ended the loop's last sleep, while a recorder asks for it.
         var awakener: ThreadName?
         var executors: [RunLoop.Modes: any JobExecutor<Loop>] = [:]
     }
@@ -119,7 +119,6 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         hasAwakener.store(true, ordering: .releasing)
     }
 
-    /// The thread whose mail has ended the last sleep, while a recorder asks for it.
     func takeAwakener() -> ThreadName? {
         guard hasAwakener.exchange(false, ordering: .acquiringAndReleasing) else { return nil }
         return state.withLock { state in
@@ -149,7 +148,6 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         return isTaken
     }
 
-    /// The executor for these modes.
     func executor(for modes: RunLoop.Modes, make: () -> any JobExecutor<Loop>) -> any JobExecutor<Loop> {
         state.withLock { state in
             if let executor = state.executors[modes] { return executor }

@@ -29,7 +29,6 @@ struct PlaceLists: ~Copyable {
         members[first].previous = added
     }
 
-    /// Takes a place out of its list.
     mutating func remove(_ place: Int) {
         let member = members[place]
         let (previous, next) = (Int(member.previous), Int(member.next))

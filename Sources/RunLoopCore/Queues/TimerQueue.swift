@@ -309,7 +309,6 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return token
     }
 
-    /// Whether a call has been neither made nor cancelled.
     func isPending(_ token: CallToken) -> Bool { calls.find(token) != nil }
 
     /// Takes a call out, if it is pending. The caller releases the block.

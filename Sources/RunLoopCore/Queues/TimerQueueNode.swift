@@ -20,7 +20,6 @@ protocol TimerQueueNode: AnyObject {
     var queueOrder: UInt64 { get set }
     /// The place in the order that it took when it was postponed; 0 if it was not.
     var laterOrder: UInt64 { get set }
-    /// Which of the queue's lanes it is in.
     var queueLane: UInt16 { get set }
 }
 

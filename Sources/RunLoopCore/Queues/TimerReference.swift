@@ -30,7 +30,7 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
 
     var address: UnsafeRawPointer { UnsafeRawPointer(bitPattern: word).unsafelyUnwrapped }
 
-    // MARK: Properties of both
+    // MARK: Properties of both, as in a node
 
     @inline(__always)
     func setPlace(_ place: TimerQueuePlace) {
@@ -52,17 +52,14 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
     @inline(__always)
     var lane: Int { isCall ? slot.pointee.lane : node.with { $0.lane } }
 
-    /// The place among equal deadlines that it has in its heap.
     @inline(__always)
     var queueOrder: UInt64 { isCall ? slot.pointee.queueOrder : node.with { $0.queueOrder } }
 
-    /// The place that it took when it was postponed; 0 if it was not.
     @inline(__always)
     var laterOrder: UInt64 { isCall ? slot.pointee.laterOrder : node.with { $0.laterOrder } }
 
     var order: UInt64 { isCall ? slot.pointee.order : node.with { $0.order } }
 
-    /// From when on it may be called.
     @inline(__always)
     var earliest: RunLoop.Instant { isCall ? slot.pointee.date : node.with { $0.earliest } }
 
@@ -72,7 +69,6 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
         isCall ? slot.pointee.date <= now : node.with { $0.hasTolerance && $0.earliest <= now }
     }
 
-    /// Whether it will probably be armed again when it has been called.
     @inline(__always)
     var isRepeating: Bool { !isCall && node.with { $0.isRepeating } }
 

@@ -35,7 +35,6 @@ public final class Observer: RunLoop.UntimedItem {
     /// A handle with which any thread may stop the observer.
     public var remote: Remote { Remote(link: link) }
 
-    /// Calls the handler, unless it is on the stack already.
     override func observe(_ activity: RunLoop.Activity, in loop: RunLoop) {
         guard !isCalling, isValid, let handler else { return }
         dispatch(in: loop) { handler(self, activity) }

@@ -305,7 +305,6 @@ public final class Timer: RunLoop.TimedItem {
         "fire \(name ?? "timer") due \(fireDate) missed \(missedFires)" + (isManual ? " by hand" : "")
     }
 
-    /// Forgets the block. Lets the block, the target and `userInfo` go when everything is in order.
     override func dropHandler(_ body: () -> Void) {
         guard let handler else { return }
         self.handler = nil
@@ -328,17 +327,14 @@ public final class Timer: RunLoop.TimedItem {
     override var callNumber: UInt64 { repeats ? 0 : UInt64(UInt(bitPattern: ObjectIdentifier(self))) }
     override var detail: String? { repeats ? "every \(timeInterval)" : nil }
 
-    /// When the loop must wake for the date at the latest.
     override var deadline: RunLoop.Instant { extras == nil ? grid.date : endOfTolerance }
-    /// From when on it may fire if the loop is awake.
     override var earliest: RunLoop.Instant { grid.date }
 
     private var endOfTolerance: RunLoop.Instant {
         tolerance > .zero && loop?.isVirtual != true ? grid.date + tolerance : grid.date
     }
 
-    /// Joins a loop, changes its modes, or leaves the loop when no mode is left. Its date and its place in the order
-    /// stay.
+    /// The date of the timer and its place in the order stay.
     override func setMembership(_ membership: Membership, in loop: RunLoop) {
         if home != nil {
             guard membership.isEmpty else { return loop.timers.move(self, to: membership) }

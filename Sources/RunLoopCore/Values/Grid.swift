@@ -17,12 +17,9 @@ struct Grid {
         let step: Int64
     }
 
-    /// The shortest period.
     static let shortest = Duration.nanoseconds(1)
 
     /// A date and every multiple of `period` after it. A period below a nanosecond counts as one nanosecond.
-    ///
-    /// - Returns: the grid, and its fraction if it has one.
     static func repeating(_ date: RunLoop.Instant, _ period: Duration) -> (grid: Grid, fraction: Fraction?) {
         let (seconds, attoseconds) = max(period, shortest).components
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -53,7 +50,6 @@ struct Grid {
         return Int64(clamping: elapsed / (Int128(period) * Self.billion + Int128(fraction.step)))
     }
 
-    /// Moves on by this many dates.
     @inline(__always)
     mutating func advance(by dates: Int64, _ fraction: inout Fraction?) {
         let (distance, overflow) = period.multipliedReportingOverflow(by: dates)

@@ -2,7 +2,6 @@
 struct Membership: Hashable {
     var modes = ModeSet()
     var isCommon = false
-    /// In every mode.
     var isEverywhere = false
 
     static let none = Membership()

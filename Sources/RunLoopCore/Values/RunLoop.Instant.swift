@@ -80,13 +80,11 @@ extension Duration {
         return attoseconds < 0 ? -Int64(magnitude) : Int64(magnitude)
     }
 
-    /// The sum of `nanoseconds` and the duration, rounded to the nearest nanosecond and saturated.
     fileprivate func added(to nanoseconds: Int64) -> Int64 {
         if let whole = wholeNanoseconds { return nanoseconds.saturatingAdding(whole) }
         return Int64(clamping: Int128(nanoseconds) + attoseconds / 1_000_000_000)
     }
 
-    /// `nanoseconds` less the duration, rounded to the nearest nanosecond and saturated.
     fileprivate func subtracted(from nanoseconds: Int64) -> Int64 {
         if let whole = wholeNanoseconds { return nanoseconds.saturatingSubtracting(whole) }
         return Int64(clamping: Int128(nanoseconds) - attoseconds / 1_000_000_000)

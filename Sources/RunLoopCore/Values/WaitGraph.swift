@@ -4,7 +4,6 @@ package struct WaitGraph {
 
     package init() {}
 
-    /// A task waits for the end of another one.
     package mutating func add(_ task: Int, awaits other: Int) {
         awaited[task, default: []].insert(other)
     }
