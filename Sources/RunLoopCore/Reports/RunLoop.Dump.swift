@@ -121,7 +121,7 @@ extension RunLoop.Dump.Item {
         self.init(
             item.kind, item.name, item.origin, item.membership, keepsAlive: item.keepsAlive, isReady: item.isReady,
             due: item.dueDate, detail: detail.isEmpty ? nil : detail.joined(separator: ", "), task: task,
-            descriptor: (item as? RunLoop.WatchedSource)?.watchedDescriptor)
+            descriptor: (item as? RunLoop.WatchedSource)?.descriptor)
     }
 
     fileprivate init(_ call: CallSlot, _ membership: Membership) {

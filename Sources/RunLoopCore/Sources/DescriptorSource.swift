@@ -10,7 +10,7 @@
 /// ever having been added is reported to the ``RunLoop/trace`` of the thread's loop.
 public final class DescriptorSource: RunLoop.WatchedSource {
     /// The descriptor that is watched.
-    public var fileDescriptor: Int32 { watchedDescriptor }
+    public var fileDescriptor: Int32 { descriptor }
 
     /// The events that the descriptor is watched for. An empty set pauses the source, which stays in its modes. Set it
     /// at any time, on the loop's thread. Events found before and no longer asked for are not delivered.

@@ -27,12 +27,6 @@ extension RunLoop {
             (self.handler, self.cleanup) = (handler, cleanup)
         }
 
-        /// The descriptor. Set it only while the source is in no loop.
-        package final var descriptor: Int32 {
-            get { watchedDescriptor }
-            set { watchedDescriptor = newValue }
-        }
-
         /// Leaves its loop, if it is in one, without being invalidated.
         package final func leaveLoop() {
             if let loop { withdraw(from: loop) }

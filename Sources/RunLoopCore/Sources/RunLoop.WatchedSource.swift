@@ -4,8 +4,8 @@ extension RunLoop {
     /// The driver watches the descriptor as long as the source is in any mode. A source that is ready and cannot be
     /// served is parked: its descriptor is not watched until one of its modes runs.
     open class WatchedSource: Source {
-        /// The descriptor. It changes only while the source is in no loop.
-        @exclusivity(unchecked) final var watchedDescriptor: Int32
+        /// The descriptor. Set it only while the source is in no loop.
+        @exclusivity(unchecked) package final var descriptor: Int32
         /// The events that the descriptor is watched for; an empty set pauses the source.
         @exclusivity(unchecked) final var interest: DescriptorEvents {
             didSet {
@@ -16,7 +16,7 @@ extension RunLoop {
         }
 
         init(descriptor: Int32, interest: DescriptorEvents, order: Int, origin: Origin) {
-            watchedDescriptor = descriptor
+            self.descriptor = descriptor
             self.interest = interest
             super.init(order: order, origin: origin)
         }
@@ -42,9 +42,9 @@ extension RunLoop {
             let token = loop.descriptors.insert(self)
             do {
                 if interest.isEmpty {
-                    try loop.driver.check(watchedDescriptor)
+                    try loop.driver.check(descriptor)
                 } else {
-                    try loop.driver.watch(watchedDescriptor, for: interest, token: token)
+                    try loop.driver.watch(descriptor, for: interest, token: token)
                 }
             } catch {
                 loop.descriptors.remove(token)
@@ -80,7 +80,7 @@ extension RunLoop {
         private final func watchAgain(in loop: RunLoop) {
             guard let token, !interest.isEmpty else { return }
             do {
-                try loop.driver.watch(watchedDescriptor, for: interest, token: token)
+                try loop.driver.watch(descriptor, for: interest, token: token)
             } catch {
                 // It is no longer watched, and leaves as a parked one does.
                 loop.parked.insert(self)
@@ -94,7 +94,7 @@ extension RunLoop {
         final override var kind: ItemKind { .descriptor }
 
         final override var detail: String? {
-            "descriptor \(watchedDescriptor), \(interest.isEmpty ? "paused" : "\(interest)")"
+            "descriptor \(descriptor), \(interest.isEmpty ? "paused" : "\(interest)")"
                 + (parkedIndex == nil ? "" : ", ready and parked")
         }
 
