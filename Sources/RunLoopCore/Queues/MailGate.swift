@@ -67,9 +67,7 @@ final class MailGate<Loop: AnyObject>: Sendable {
         return false
     }
 
-    /// Takes the mail whose turn it is.
-    ///
-    /// - Parameter isClosing: whether requests and blocks are refused from now on.
+    /// Takes the mail whose turn it is. If `isClosing`, requests and blocks are refused from now on.
     func admit(closing isClosing: Bool) -> [Letter] {
         var waiting: [UInt32] = []
         state.withLock { state in
@@ -97,19 +95,12 @@ final class MailGate<Loop: AnyObject>: Sendable {
         }
     }
 
-    /// Refuses requests and blocks from now on, if nothing waits.
-    func closeIfEmpty() -> Bool {
+    /// If nothing waits, refuses jobs from now on, or else requests and blocks.
+    func closeIfEmpty(toJobs: Bool) -> Bool {
         state.withLock { state in
-            state.isClosed = order.closes(state.waiting.isEmpty)
-            return state.isClosed
-        }
-    }
-
-    /// The same for jobs.
-    func closeToJobsIfEmpty() -> Bool {
-        state.withLock { state in
-            state.isClosedToJobs = order.closes(state.waiting.isEmpty)
-            return state.isClosedToJobs
+            let isClosed = order.closes(state.waiting.isEmpty)
+            if toJobs { state.isClosedToJobs = isClosed } else { state.isClosed = isClosed }
+            return isClosed
         }
     }
 

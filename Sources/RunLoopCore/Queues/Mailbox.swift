@@ -170,7 +170,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// Takes no jobs from now on, if none waits.
     func closeToJobs() -> Bool {
-        if gate?.closeToJobsIfEmpty() == false { return false }
+        if gate?.closeIfEmpty(toJobs: true) == false { return false }
         var executors: [RunLoop.Modes: any JobExecutor<Loop>] = [:]
         let isClosed = state.withLock { state in
             guard state.mail.jobs.isEmpty else { return false }
@@ -243,7 +243,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// Closes the mailbox if nothing is in it, so that no mail that was accepted is lost.
     func closeIfEmpty() -> Bool {
-        if let gate { return gate.closeIfEmpty() }
+        if let gate { return gate.closeIfEmpty(toJobs: false) }
         return state.withLock { state in
             state.isClosed = state.mail.isEmpty
             return state.isClosed

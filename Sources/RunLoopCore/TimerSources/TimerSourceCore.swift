@@ -78,9 +78,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
             return date + min(leeway, period / 2)
         }
 
-        /// Moves to the first date after `now`.
-        ///
-        /// - Returns: how many dates have come.
+        /// Moves to the first date after `now`, and returns how many dates have come.
         mutating func take(at now: RunLoop.Instant) -> Int {
             let dates = grid.datesPassed(at: now, fraction).saturatingAdding(1)
             grid.advance(by: dates, &fraction)
@@ -157,8 +155,7 @@ extension TimerSourceCore {
         replace { $0.cancelHandler = handler }
     }
 
-    /// Keeps the source as long as it has something to deliver: until it is cancelled, or has made its only fire. Then
-    /// its handlers are released too.
+    /// Keeps the source until it is cancelled or has made its only fire. Then its handlers are released too.
     func keepUntilDelivered(_ source: TimerSource) {
         withLock { if !$0.isCancelled { $0.belongings.keeper = source } }
     }
@@ -188,12 +185,8 @@ extension TimerSourceCore {
             isUnmatched = state.isActive
             return !state.isActive
         }
-        if isUnmatched { tell("was resumed, but it was not suspended") }
-    }
-
-    /// Tells the home loop's trace that a request was ignored, at once on its own thread.
-    private func tell(_ what: String) {
-        let event = RunLoop.TraceEvent.ignored("\(self) \(what)")
+        guard isUnmatched else { return }
+        let event = RunLoop.TraceEvent.ignored("\(self) was resumed, but it was not suspended")
         if let loop = homeLoop { return loop.emit(event) }
         _ = queue.home.mailbox.post(.urgent { $0.emit(event) })
     }
@@ -236,8 +229,7 @@ extension TimerSourceCore {
         queue.home.mailbox.sources.withLock { _ in body(&state) }
     }
 
-    /// Changes the state. If `body` returns `true`, the home loop acts on it: at once on its own thread, otherwise when
-    /// it next looks.
+    /// Changes the state. If `body` returns `true`, the home loop acts on it, at once on its own thread.
     private func change(_ body: (inout State) -> Bool) {
         if let loop = homeLoop {
             if withLock(body) { update(in: loop) }
@@ -249,8 +241,7 @@ extension TimerSourceCore {
             return true
         }
         guard isNews, !queue.home.mailbox.post(.urgent { self.update(in: $0) }) else { return }
-        // The loop has ended. It releases the sources that it knows, on its own thread; nobody would ever release the
-        // others.
+        // The loop has ended. It releases the sources that it knows, on its own thread; nobody else releases the rest.
         let dropped = withLock { state in
             state.isUpdatePosted = false
             return state.isKnown ? [] : Self.takeAll(&state)
