@@ -30,8 +30,7 @@ final class DispatchRecord: Sendable {
     }
 
     private struct State {
-        /// The calls and runs that are under way, the innermost last. A run is `nil`: a handler that runs the loop does
-        /// not block it.
+        /// The calls and runs that are under way, the innermost last. A run is `nil`: it does not block the loop.
         var calls: [Call?] = []
         var lastNumber: UInt64 = 0
         var awaited = Awaited.nothing

@@ -27,15 +27,13 @@ extension RunLoop {
         !blocks.isEmpty && blocks.hasBlocks(for: mode, isCommon: commonModes.contains(mode))
     }
 
-    /// The limit of a turn of blocks: enough blocks to make the other costs of a pass negligible, and so little time
-    /// that two turns fit in a frame of a 60th of a second.
+    /// The limits of a turn: other costs of a pass are negligible, and two turns fit in a frame of a 60th of a second.
     static let blocksPerTurn = 1024
     static let timePerTurn = Duration.milliseconds(5)
 
     /// Runs the blocks that wait for `mode` now, up to the limit of a turn. The remaining blocks run in the next turn,
-    /// before blocks that they post, and a nested run does not see the rest of the batch.
-    ///
-    /// The turn of a run that has been stopped runs them all, because they were posted before the stop.
+    /// before blocks that they post, and a nested run does not see the rest of the batch. The turn of a run that was
+    /// stopped runs them all, because they were posted before the stop.
     func performBlocks(in mode: Mode) -> Bool {
         guard !blocks.isEmpty else { return false }
         let isCommon = commonModes.contains(mode)

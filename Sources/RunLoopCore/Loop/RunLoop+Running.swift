@@ -131,8 +131,7 @@ extension RunLoop {
         return result
     }
 
-    /// - Returns: whether the run makes one pass: after a stop that came before the run, so that blocks posted before the
-    ///   stop run.
+    /// - Returns: whether the run makes a single pass, for the blocks that were posted before a stop that came first.
     @inline(__always)
     private func beginRun(in mode: Mode, until limit: Instant, returnsAfterSource: Bool) -> Bool {
         checkThread()
@@ -217,8 +216,7 @@ extension RunLoop {
         limit == .distantPast || (limit != .distantFuture && limit <= now)
     }
 
-    /// Whether nothing in `mode` is worth a run: no timer, no source and no block. Observers do not count. On the
-    /// loop's thread.
+    /// Whether no timer, source or block is in `mode`, so that it is not worth a run. On the loop's thread.
     @inline(__always)
     package func isEmpty(_ mode: Mode) -> Bool {
         if isKeptAlive(mode) { return false }
@@ -268,8 +266,7 @@ extension RunLoop {
         while let job = mail.jobs.popFirst() { job.executor.take(job.job, by: job.way, in: self) }
     }
 
-    /// Ends the run that was the innermost one when another thread asked. If that has ended by itself, ends the run
-    /// that is now the innermost, or else the next one.
+    /// Ends the run that was the innermost one when another thread asked, or else the one that now is, or the next one.
     private func stop(activation number: UInt64) {
         if let index = outerRuns.lastIndex(where: { $0.number == number }) {
             outerRuns[index].isStopped = true

@@ -1,6 +1,5 @@
 extension RunLoop {
-    /// Calls the observers of an activity: those that are there when it begins, except those that were invalidated
-    /// since.
+    /// Calls the observers of an activity: those that are there when it begins and are not invalidated meanwhile.
     ///
     /// - Returns: whether there were any.
     @discardableResult
@@ -47,8 +46,7 @@ extension RunLoop {
         return handled
     }
 
-    /// A source that is not in the mode, or whose handler is on the stack, is parked: being level-triggered, its descriptor
-    /// will report again.
+    /// A source that is not in the mode, or is being called, is parked: its descriptor, by level, will report again.
     @inline(__always)
     private func serve(_ source: Source, _ found: DescriptorEvents, in mode: Mode) -> Bool {
         guard source.membership.contains(mode) else {

@@ -38,8 +38,7 @@ extension RunLoop {
         /// Its index among those that are parked, if it is parked.
         @exclusivity(unchecked) final var parkedIndex: Int?
 
-        /// The number of its name in the flight of its loop, and the number of the log that has asked for it; 0 if none
-        /// has since the name was set.
+        /// The number of its name in the log that asked for it last, and that log's number; 0 if it was named since.
         @exclusivity(unchecked) private final var knownName: (number: UInt32, log: UInt32) = (0, 0)
 
         init(order: Int, origin: Origin) {

@@ -31,8 +31,7 @@ public final class RunLoop {
     /// Distinguishes this loop from every other of the process, even from those that have gone.
     let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
     private let thread: UInt
-    /// The same, except while a host waits for the loop: then nobody's, so that a use of the loop is noticed by the check
-    /// that every use makes.
+    /// The same, or nobody's while a host waits for the loop: the check that every use makes then notices the use.
     @exclusivity(unchecked) private var usingThread: UInt
     /// The kernel's number of that thread.
     private(set) lazy var threadNumber = CallGate.thisThread
@@ -131,9 +130,7 @@ public final class RunLoop {
         var isStopped = false
     }
 
-    /// A loop of the calling thread.
-    ///
-    /// - Parameter remote: one that was handed out before the loop was made; a new one unless given.
+    /// A loop of the calling thread. Its remote may have been handed out before.
     package init(driver: any Driver, world: any World, remote: Remote? = nil, name: String? = nil) {
         self.driver = driver
         self.world = world

@@ -1,7 +1,6 @@
 /// The signalled sources that have to be served, in the order of the signals.
 ///
-/// Sources that were found to wait for another mode are looked at again only when the mode has changed, so that they
-/// cost a pass nothing.
+/// Those that wait for another mode are looked at again only when the mode has changed: they cost a pass nothing.
 struct SignalQueue {
     private typealias Entry = (source: RunLoop.Source, signal: UInt64)
 
@@ -16,9 +15,7 @@ struct SignalQueue {
 
     var isEmpty: Bool { entries.isEmpty && waiting.isEmpty }
 
-    /// Notes a signal. O(1), amortized.
-    ///
-    /// - Returns: its number.
+    /// Notes a signal, and returns its number. O(1), amortized.
     mutating func add(_ source: RunLoop.Source) -> UInt64 {
         if entries.count >= cleanUpCount {
             entries.removeAll { !Self.isCurrent($0) }

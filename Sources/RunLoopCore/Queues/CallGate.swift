@@ -50,8 +50,7 @@ struct CallGate: ~Copyable, Sendable {
             guard word.load(ordering: .acquiring) >> 1 != 0 else { return }
             sched_yield()
         }
-        // The others are looked at ever less often, because a look takes system calls and the processor that the thread
-        // needs.
+        // The others are looked at ever less often: a look takes system calls, and the processor that the thread needs.
         var (pause, waited): (UInt32, UInt32) = (50, 0)
         while waited < 1_000_000, word.load(ordering: .acquiring) >> 1 != 0 {
             let time = rlk_thread_time(Int32(thread))

@@ -1,7 +1,6 @@
 /// A call that is to be made once, in memory of its timer queue: no object of its own, 56 bytes.
 struct CallSlot {
-    /// From when on the call may be made. Its entry in the heap is due later if it has a tolerance, and earlier if it
-    /// was postponed.
+    /// From when on the call may be made. Its entry is due later with a tolerance, and earlier if it was postponed.
     var date = RunLoop.Instant.distantFuture
     /// The lane in 16 bits and the order in 48.
     private var laneAndOrder: UInt64 = 0
@@ -15,7 +14,6 @@ struct CallSlot {
     var block: (() -> Void)?
     private(set) var origin = RunLoop.Origin()
 
-    /// Puts a call into a slot that is free.
     // Field by field: of a whole structure the compiler made a copy, with two locked instructions for the block.
     @inline(__always)
     mutating func fill(

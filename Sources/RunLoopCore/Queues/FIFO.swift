@@ -1,16 +1,14 @@
 /// Elements in the order in which they came.
 ///
 /// They are moved in and moved out, which an array does not offer: on its way through arrays a posted block was
-/// retained and released four times more. Now it is released once, and a post takes 902 instructions instead of 1,328,
-/// counted by callgrind. So the memory is the queue's own: the slots from `head` up to `end` hold an element each, the
-/// others nothing.
+/// retained and released four times more, and a post took 1,328 instructions, by callgrind, in place of 902. So the
+/// memory is the queue's own: the slots from `head` up to `end` hold an element each, the others nothing.
 struct FIFO<Element>: ~Copyable {
     private var slots = UnsafeMutableBufferPointer<Element>(start: nil, count: 0)
     private var head = 0
     private var end = 0
 
-    /// The capacity that an empty queue keeps: steady work below it allocates nothing, and the excess of a burst is
-    /// given back.
+    /// An empty queue keeps this capacity: steady work below it allocates nothing. The excess of a burst is given back.
     static var keptCapacity: Int { 16_384 }
 
     deinit {

@@ -1,9 +1,8 @@
 /// Finds elements that are kept elsewhere, by a word that is the same for equal ones.
 ///
 /// It holds the place of each element, and leaves comparing to its caller. Finding, inserting and removing are O(1) on
-/// average. Memory is taken only to grow, and given back when elements have gone.
-///
-/// A `Dictionary` would hold the elements a second time, and hash words that need no more than a multiplication.
+/// average. Memory is taken only to grow, and given back when elements have gone. A `Dictionary` would hold elements a
+/// second time, and hash words that need no more than a multiplication.
 struct HashIndex: ~Copyable {
     struct Slot {
         /// The upper half of the product that spreads the words. Its highest bits say where the search begins.

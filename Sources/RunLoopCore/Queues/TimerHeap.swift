@@ -2,8 +2,7 @@ internal import CShims
 
 /// A 4-ary implicit heap of waiting items, by deadline, and by order if deadlines are equal. Each item knows its index.
 ///
-/// Insertion and removal of the top are O(log n). Any other removal is O(log n) at worst and O(1) on average: what
-/// fills the gap comes from the bottom.
+/// Insertions and removals are O(log n). Below the top, a removal is O(1) on average: the bottom fills the gap.
 struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
     // 16 bytes, so that the four children of an entry share a line of the cache.
     struct Entry {

@@ -37,8 +37,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// The lane that an item has left last.
     private var lastLeftLane = 0
 
-    /// Counts every arming: it decides between equal deadlines, and it is the mark by which a pass recognises earlier
-    /// arming.
+    /// Counts every arming: it decides between equal deadlines, and is the mark that tells a pass of earlier arming.
     private(set) var nextOrder: UInt64
 
     /// Whether a pass may be under way, so that it matters when a node joins a mode.
@@ -454,8 +453,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return head(of: mode).map { lanes[$0].heap.top.deadline }
     }
 
-    /// The earliest moment at which anything in `mode` may be called. With tolerances that is not the next deadline.
-    /// O(n).
+    /// The earliest moment at which anything in `mode` may be called: with tolerances, not the next deadline. O(n).
     mutating func earliestDate(in mode: RunLoop.Mode) -> RunLoop.Instant? {
         restore()
         var earliest: RunLoop.Instant?

@@ -1,13 +1,11 @@
-/// An item that can wait in a timer queue. The queue keeps its nodes and refers to them by references that are not
-/// counted.
+/// An item that can wait in a timer queue, which keeps it, and refers to it by references that are not counted.
 protocol TimerQueueNode: AnyObject {
     /// When it is due, as it was last armed or postponed.
     var deadline: RunLoop.Instant { get }
     /// From when on it may be called if its loop is awake anyway: its date, without its tolerance.
     var earliest: RunLoop.Instant { get }
 
-    // The queue's fields in a node. They stand alone and not in a structure, so that they fill gaps between other
-    // fields of a node: 8 bytes of each timer.
+    // The queue's fields, which are in no structure, so that they fill gaps between others: 8 bytes of each timer.
 
     var queuePlace: TimerQueuePlace { get set }
     /// Whether it may be called before its deadline, as the queue saw it when it was last armed.

@@ -42,8 +42,7 @@ struct Grid {
 
     @inline(never)
     private func datesPassedExactly(at now: RunLoop.Instant, _ fraction: Fraction) -> Int64 {
-        // Date k is ⌊date + k × period⌋, so it has come once k × period is less than the distance to the next
-        // nanosecond.
+        // Date k is ⌊date + k × period⌋: it has come once k × period is less than the distance to the next nanosecond.
         guard now >= date else { return 0 }
         let nanoseconds = Int128(now.nanoseconds) - Int128(date.nanoseconds) + 1
         let elapsed = nanoseconds * Self.billion - Int128(fraction.rest) - 1

@@ -3,8 +3,7 @@
 /// Recording costs a few instructions and no memory: a histogram never grows. Histograms of several loops can be added.
 /// A value and `Sendable`.
 public struct Histogram: Sendable, Hashable {
-    /// Four buckets for each power of two of nanoseconds. The first stays empty: durations of zero are the rest of
-    /// `count`.
+    /// Four buckets for each power of two of nanoseconds. The first is empty: zeros are the rest of `count`.
     private var counts = [Int](repeating: 0, count: 4 * 64)
 
     /// How many durations were recorded.

@@ -7,8 +7,7 @@ internal import Glibc
 package final class Locked<Value: ~Copyable>: @unchecked Sendable {
     // Unchecked, because only `withLock` reaches `value`. The lock needs an address that does not change.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    // The lock already excludes the conflicts that an exclusivity check would find, and a check cost as much as taking
-    // the lock.
+    // The lock excludes the conflicts that exclusivity checks would find, and they cost as much as taking the lock.
     @exclusivity(unchecked) private var value: Value
 
     package init(_ value: consuming Value) {

@@ -30,9 +30,7 @@ package struct RateWindow {
         self.limit = limit
     }
 
-    /// Counts a call, if one is allowed now.
-    ///
-    /// - Returns: until when no call is allowed; `nil` if this one is.
+    /// Counts a call and returns `nil`, if one is allowed now; otherwise returns until when none is.
     package mutating func take(at now: RunLoop.Instant) -> RunLoop.Instant? {
         if let end = end(at: now) { return end }
         if hasPassed(at: now) { (begin, calls) = (now, 0) }
