@@ -10,8 +10,9 @@ extension RunLoop {
         @exclusivity(unchecked) final var interest: DescriptorEvents {
             didSet {
                 home?.with { $0.checkThread() }
-                guard interest != oldValue, let loop else { return }
-                interestChanged(from: oldValue, in: loop)
+                guard interest != oldValue, let loop, let token, parkedIndex == nil else { return }
+                if !oldValue.isEmpty { loop.driver.unwatch(token) }
+                watchAgain(in: loop)
             }
         }
 
@@ -63,12 +64,6 @@ extension RunLoop {
             }
             self.token = nil
             loop.descriptors.remove(token)
-        }
-
-        private final func interestChanged(from old: DescriptorEvents, in loop: RunLoop) {
-            guard let token, parkedIndex == nil else { return }
-            if !old.isEmpty { loop.driver.unwatch(token) }
-            watchAgain(in: loop)
         }
 
         final override func unpark(in loop: RunLoop) {

@@ -109,7 +109,7 @@ public final class TimerSource: Sendable {
     /// source, so that it need not capture it. It is kept until another is set, or until the source is cancelled or
     /// released.
     public func setEventHandler(_ handler: (@Sendable (TimerSource) -> Void)?) {
-        core.setEventHandler(handler)
+        core.replace { $0.eventHandler = handler }
     }
 
     /// Sets the event handler of a source whose queue is `loop`. The handler stays on the loop's thread and may capture
@@ -118,13 +118,13 @@ public final class TimerSource: Sendable {
     /// - Precondition: the loop is the calling thread's, and the source's queue.
     public func setEventHandler(on loop: RunLoop, _ handler: @escaping (TimerSource) -> Void) {
         core.check(loop)
-        core.setEventHandler(handler)
+        core.replace { $0.eventHandler = handler }
     }
 
     /// Sets the handler that is called once after ``cancel()``, on the queue, when the present call of the event
     /// handler has returned.
     public func setCancelHandler(_ handler: (@Sendable () -> Void)?) {
-        core.setCancelHandler(handler)
+        core.replace { $0.cancelHandler = handler }
     }
 
     /// Sets the cancel handler of a source whose queue is `loop`. The handler stays on the loop's thread.
@@ -132,7 +132,7 @@ public final class TimerSource: Sendable {
     /// - Precondition: the loop is the calling thread's, and the source's queue.
     public func setCancelHandler(on loop: RunLoop, _ handler: @escaping () -> Void) {
         core.check(loop)
-        core.setCancelHandler(handler)
+        core.replace { $0.cancelHandler = handler }
     }
 
     // MARK: Life

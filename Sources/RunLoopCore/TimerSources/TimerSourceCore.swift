@@ -88,7 +88,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
     }
 
     /// References that are released together, outside of the lock: their deinits may do anything.
-    private struct Belongings {
+    struct Belongings {
         var eventHandler: ((TimerSource) -> Void)?
         var cancelHandler: (() -> Void)?
         /// The source itself, while it keeps itself.
@@ -145,14 +145,6 @@ extension TimerSourceCore {
             state.schedule = schedule.date == .distantFuture ? nil : schedule
             return state.isActive
         }
-    }
-
-    func setEventHandler(_ handler: ((TimerSource) -> Void)?) {
-        replace { $0.eventHandler = handler }
-    }
-
-    func setCancelHandler(_ handler: (() -> Void)?) {
-        replace { $0.cancelHandler = handler }
     }
 
     /// Keeps the source until it is cancelled or has made its only fire. Then its handlers are released too.
@@ -265,7 +257,7 @@ extension TimerSourceCore {
 
     /// Replaces a handler. The state keeps the old one until the home loop releases it on its own thread: a reference
     /// on this thread could turn out to be the last.
-    private func replace(_ set: (inout Belongings) -> Void) {
+    func replace(_ set: (inout Belongings) -> Void) {
         let replaces = withLock { state in
             guard !state.isCancelled else { return false }
             let isFirst = state.belongings.eventHandler == nil && state.belongings.cancelHandler == nil
