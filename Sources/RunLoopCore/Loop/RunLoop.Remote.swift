@@ -13,8 +13,8 @@ extension RunLoop {
             mailbox = Mailbox(waker: waker, name: name)
         }
 
-        /// Whether the order of its mail is recorded or repeated: then a post for several senders at once, which depends on who
-        /// comes first, would not come again.
+        /// Whether the order of its mail is recorded or repeated: then one post for several senders could not come again,
+        /// because it depends on who comes first.
         package var keepsOrder: Bool { mailbox.keepsOrder }
 
         /// Wakes the loop.

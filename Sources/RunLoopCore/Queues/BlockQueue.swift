@@ -15,9 +15,8 @@ extension RunLoop.Modes {
 /// The blocks of a loop, which wait for their modes.
 ///
 /// New blocks are *fresh*, and most of them run from there. When a mode runs that not all of them are for, or that
-/// other blocks have waited for longer, fresh blocks move to *lanes*. There is one lane for each set of modes that
-/// blocks wait for, in order of arrival. A block is moved there once. So a mode looks at lanes and never at a block
-/// that waits for another mode: the work for a block costs O(lanes) at most, however many others wait.
+/// other blocks have waited for longer, fresh blocks move to *lanes*: one for each set of modes, in order of arrival.
+/// So a mode never looks at a block that waits for another mode: a block costs O(lanes) at most, however many wait.
 ///
 /// A *batch* holds the blocks that wait for a mode at one moment. It is taken out to be run, so that nobody else sees
 /// it, and its remaining blocks come back before all later ones.

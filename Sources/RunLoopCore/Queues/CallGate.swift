@@ -4,10 +4,9 @@ internal import Synchronization
 
 /// A gate that every call of a handler passes and any thread may close. Once it is closed, no call begins.
 ///
-/// The calling thread notes that it calls, and then calls. In between it may lose the processor, and no other thread
-/// can see whether it has reached the handler's first instruction. So a thread that closes the gate during a call waits
-/// until it can be sure. Either the call has ended, or the calling thread has slept, which it does not do on the way to
-/// the handler, or it has computed for much longer than that way takes. It does not wait for the handler to end,
+/// No other thread can see whether a call that has passed the gate has reached the handler's first instruction. So a
+/// thread that closes the gate waits until the call has ended, or its thread has slept, which it does not do on the way
+/// to the handler, or has computed for much longer than that way takes. It does not wait for the handler to end,
 /// because the handler may be waiting for this very thread.
 struct CallGate: ~Copyable, Sendable {
     private static let closed: UInt32 = 1

@@ -252,8 +252,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// The loop has ended and takes nothing more.
     ///
-    /// - Returns: the last mail without the jobs, which the loop takes by ``takeJobs()``. The blocks in it are dropped
-    ///   without being run.
+    /// - Returns: the last mail without the jobs, which the loop takes by ``takeJobs()``.
     func close() -> Mail<Loop> {
         admitMail(closing: true)
         var last = Mail<Loop>()

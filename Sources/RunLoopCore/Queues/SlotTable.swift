@@ -1,7 +1,5 @@
-/// Elements by token. The version in a token tells the present tenant of a slot from earlier ones: an event collected
-/// for an earlier tenant finds nothing.
-///
-/// The caller that inserts an element keeps it until it is removed.
+/// Elements by token; the caller that inserts one keeps it until it is removed. The version in a token tells tenants of
+/// a slot apart: an event collected for an earlier tenant finds nothing.
 struct SlotTable<Element: AnyObject> {
     private struct Slot {
         var element: UnownedReference<Element>?

@@ -3,9 +3,8 @@ internal import CShims
 /// The pending timers and calls, by deadline and modes.
 ///
 /// An item is in one *lane*. There is a lane for each set of modes in use, with a heap of its own, so that running a
-/// mode looks at the heads of a few lanes, and switching modes costs nothing per timer.
-///
-/// A *node* is an object; a *call* needs none, and lies in a slot of the queue's own. Both are items of the same heaps.
+/// mode looks at the heads of a few lanes, and switching modes costs nothing per timer. A *node* is an object; a *call*
+/// needs none, and lies in a slot of the queue's own. Both are items of the same heaps.
 ///
 /// Postponing an item only notes its new place in the order. Its entry moves there when it reaches the top. So arming is
 /// O(log n), disarming O(1) on average, postponing O(1), and finding the next deadline O(lanes of the mode). Once the

@@ -3,8 +3,7 @@ struct Callee: Sendable {
     let kind: RunLoop.ItemKind
     let name: String?
     let origin: RunLoop.Origin
-    /// The number of the task, of the post, or of the timer that fires once; 0 for others. With it a flight finds the
-    /// cause of a call.
+    /// Of the task, the post, or the timer that fires once; 0 for others. With it a flight finds the cause of a call.
     let number: UInt64
 
     init(_ kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin, number: UInt64 = 0) {

@@ -34,8 +34,7 @@ struct Membership: Hashable {
         return result
     }
 
-    /// The membership after removing from `removed`. Removing from the common modes acts only on an item that was added
-    /// to them; removing from a single mode leaves it a common item.
+    /// The membership after removing from `removed`. Removing a common item from a single mode leaves it common.
     func leaving(_ removed: RunLoop.Modes, common: ModeSet) -> Membership {
         var result = self
         if removed.groups.contains(.common) && isCommon {

@@ -60,8 +60,7 @@ package struct ModeSet: Sendable, Hashable, BitwiseCopyable {
     }
 }
 
-/// A set of modes beyond the first 64, by its number. A process with so many modes keeps every such set that it has
-/// used, as it keeps their names.
+/// A set of modes beyond the first 64, by its number. A process keeps every such set that it has used.
 private struct ModesBeyond: Sendable, Hashable, BitwiseCopyable {
     let number: Int32
 
