@@ -36,7 +36,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// The lane that an item has left last.
     private var lastLeftLane = 0
 
-    /// Counts every arming: it decides between equal deadlines, and is the mark that tells a pass of earlier arming.
+    /// Counts every arming. It decides between equal deadlines, and a pass tells earlier arming by it.
     private(set) var nextOrder: UInt64
 
     /// Whether a pass may be under way, so that it matters when a node joins a mode.
