@@ -118,13 +118,8 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         lastLeftLane = lane
     }
 
-    func membership(of node: Node) -> Membership {
-        lanes[node.lane].membership
-    }
-
-    func membership(of item: TimerReference<Node>) -> Membership {
-        lanes[item.lane].membership
-    }
+    func membership(of node: Node) -> Membership { lanes[node.lane].membership }
+    func membership(of item: TimerReference<Node>) -> Membership { lanes[item.lane].membership }
 
     /// Moves a node to other modes. Its deadline and its place in the order stay.
     mutating func move(_ node: Node, to membership: Membership) {
