@@ -9,19 +9,15 @@ extension Flight {
         defer { fclose(file) }
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 1 << 20)
-        while true {
-            let count = fread(&part, 1, part.count, file)
-            bytes += part[..<count]
-            if count < part.count { break }
-        }
+        while case let count = fread(&part, 1, part.count, file), count > 0 { bytes += part[..<count] }
         guard ferror(file) == 0 else { throw .file(path, errno: errno) }
-        try self.init(bytes, written: nil)
+        try self.init(bytes, written: nil, from: 0)
     }
 
     /// - Parameters:
     ///   - written: how many events were written when the copy was done, if it is one of memory that changes.
     ///   - start: the number of the first event that is wanted.
-    init(_ bytes: [UInt8], written: UInt64?, from start: Int = 0) throws(FlightError) {
+    init(_ bytes: [UInt8], written: UInt64?, from start: Int) throws(FlightError) {
         func word(_ offset: Int) -> UInt64 {
             bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
         }
@@ -75,16 +71,14 @@ extension Flight {
                 let texts = rest.dropFirst(8)
                 let name = String(decoding: texts.prefix(nameLength), as: UTF8.self)
                 let file = String(decoding: texts.dropFirst(nameLength).prefix(fileLength), as: UTF8.self)
+                let kinds = RunLoop.ItemKind.allCases
                 if kind == FlightNames.mode {
                     names.append(.mode(name))
                 } else if kind == FlightNames.thread {
                     names.append(.thread(name))
-                } else if kind < RunLoop.ItemKind.allCases.count {
-                    names.append(
-                        .handler(
-                            Handler(
-                                kind: RunLoop.ItemKind.allCases[Int(kind)], name: hasName ? name : nil,
-                                origin: "\(file):\(line)")))
+                } else if kind < kinds.count {
+                    let (kind, name) = (kinds[Int(kind)], hasName ? name : nil)
+                    names.append(.handler(Handler(kind: kind, name: name, origin: "\(file):\(line)")))
                 } else {
                     names.append(.other)
                 }
@@ -92,19 +86,18 @@ extension Flight {
             }
         }
 
+        private subscript(number: Int) -> Name { number < names.count ? names[number] : .other }
+
         private func mode(_ number: Int) -> String {
-            guard number < names.count, case .mode(let name) = names[number] else { return "another mode" }
-            return name
+            if case .mode(let name) = self[number] { name } else { "another mode" }
         }
 
         private func handler(_ number: Int) -> Handler? {
-            guard number < names.count, case .handler(let handler) = names[number] else { return nil }
-            return handler
+            if case .handler(let handler) = self[number] { handler } else { nil }
         }
 
         private func thread(_ number: Int) -> String? {
-            guard number < names.count, case .thread(let name) = names[number] else { return nil }
-            return name
+            if case .thread(let name) = self[number] { name } else { nil }
         }
 
         func entry(_ event: FlightEvent) -> Entry? {

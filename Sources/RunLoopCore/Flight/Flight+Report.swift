@@ -13,22 +13,11 @@ extension Flight: CustomStringConvertible {
 
     /// The handlers, those that took most time first.
     public var usage: [Usage] {
-        struct Sum {
-            var calls = 0
-            var time = Duration.zero
-            var longest = Duration.zero
-        }
-        var sums: [Handler?: Sum] = [:]
-        for call in calls {
-            guard let duration = call.duration else { continue }
-            var sum = sums[call.handler] ?? Sum()
-            sum.calls += 1
-            sum.time += duration - call.nested
-            sum.longest = max(sum.longest, duration)
-            sums[call.handler] = sum
-        }
-        return sums.map { Usage(handler: $0, calls: $1.calls, time: $1.time, longest: $1.longest) }
-            .ordered { ($1.time, "\($0.handler as Handler?)") < ($0.time, "\($1.handler as Handler?)") }
+        Dictionary(grouping: calls.filter { $0.duration != nil }, by: \.handler).map { handler, calls in
+            Usage(
+                handler: handler, calls: calls.count, time: calls.reduce(.zero) { $0 + ($1.duration! - $1.nested) },
+                longest: calls.reduce(.zero) { max($0, $1.duration!) })
+        }.ordered { ($1.time, "\($0.handler as Handler?)") < ($0.time, "\($1.handler as Handler?)") }
     }
 
     /// A report of a page: what was under way at the end, how the time was spent, and the newest calls.
@@ -121,10 +110,8 @@ extension Flight: CustomStringConvertible {
 extension Duration {
     /// Three digits with a unit, for example `2.19 µs`.
     fileprivate var brief: String {
-        let (seconds, attoseconds) = components
-        let nanoseconds = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        guard !nanoseconds.overflow, self >= .zero else { return "\(self)" }
-        let all = nanoseconds.partialValue &+ attoseconds / 1_000_000_000
+        let all = saturatedNanoseconds
+        guard all < .max, self >= .zero else { return "\(self)" }
         let units: [(String, Int64)] = [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000)]
         guard let (unit, size) = units.first(where: { all >= $0.1 }) else { return "\(all) ns" }
         let (whole, rest) = all.quotientAndRemainder(dividingBy: size)

@@ -17,26 +17,27 @@ extension Flight {
             lines += flight.counters(of: calls)
             for arrow in arrows.arrows(to: calls, of: track) {
                 let from = flights[arrow.from]
-                let end = max(flight.wallMicroseconds(arrow.end), from.wallMicroseconds(arrow.begin))
+                let begin = from.wallNanoseconds(arrow.begin)
+                let end = max(flight.wallNanoseconds(arrow.end), begin)
                 let both = #""id":\#(arrow.number),"name":"cause","cat":"cause","pid":\#(flight.process)"#
-                lines.append(
-                    #"{"ph":"s",\#(both),"tid":\#(arrow.from),"ts":\#(from.wallMicroseconds(arrow.begin).text)}"#)
-                lines.append(#"{"ph":"f","bp":"e",\#(both),"tid":\#(track),"ts":\#(end.text)}"#)
+                lines.append(#"{"ph":"s",\#(both),"tid":\#(arrow.from),"ts":\#(begin.inMicroseconds)}"#)
+                lines.append(#"{"ph":"f","bp":"e",\#(both),"tid":\#(track),"ts":\#(end.inMicroseconds)}"#)
             }
         }
         return "{\"traceEvents\":[\n" + lines.joined(separator: ",\n") + "\n]}\n"
     }
 
-    private func wallMicroseconds(_ time: RunLoop.Instant) -> Microseconds {
-        Microseconds(nanoseconds: (wallTimeAtBegin + (time - begin)).nanoseconds)
-    }
+    private func wallNanoseconds(_ time: RunLoop.Instant) -> Int64 { (wallTimeAtBegin + (time - begin)).nanoseconds }
+
+    private func microseconds(_ duration: Duration) -> String { duration.saturatedNanoseconds.inMicroseconds }
 
     private func traceEvents(of calls: [Call], _ track: Int) -> [String] {
         func line(_ name: String, _ kind: String, _ begin: RunLoop.Instant, _ duration: Duration, _ details: String)
             -> String
         {
-            #"{"ph":"X","name":\#(quoted(name)),"cat":"\#(kind)","pid":\#(process),"tid":\#(track),"#
-                + #""ts":\#(wallMicroseconds(begin).text),"dur":\#(Microseconds(duration).text),"args":{\#(details)}}"#
+            let (time, length) = (wallNanoseconds(begin).inMicroseconds, microseconds(duration))
+            return #"{"ph":"X","name":\#(quoted(name)),"cat":"\#(kind)","pid":\#(process),"tid":\#(track),"#
+                + #""ts":\#(time),"dur":\#(length),"args":{\#(details)}}"#
         }
         let end = entries.last?.time ?? begin
         var lines = calls.map { call in
@@ -46,7 +47,7 @@ extension Flight {
             if let handler { details += #","kind":\#(quoted("\(handler.kind)")),"line":\#(quoted(handler.origin))"# }
             if let task = call.task, task != 0 { details += #","task":\#(task)"# }
             if let thread = call.cause?.thread { details += #","posted by":\#(quoted(thread))"# }
-            if let lateness = call.lateness { details += #","late µs":\#(Microseconds(lateness).text)"# }
+            if let lateness = call.lateness { details += #","late µs":\#(microseconds(lateness))"# }
             if call.duration == nil { details += #","state":"under way at the end""# }
             return line(name, "call", call.begin, call.duration ?? end - call.begin, details)
         }
@@ -60,14 +61,13 @@ extension Flight {
 
     private func counters(of calls: [Call]) -> [String] {
         func line(_ name: String, _ time: RunLoop.Instant, _ values: String) -> String {
-            let name = quoted("\(loop): \(name)")
-            return
-                #"{"ph":"C","name":\#(name),"pid":\#(process),"ts":\#(wallMicroseconds(time).text),"args":{\#(values)}}"#
+            let (name, time) = (quoted("\(loop): \(name)"), wallNanoseconds(time).inMicroseconds)
+            return #"{"ph":"C","name":\#(name),"pid":\#(process),"ts":\#(time),"args":{\#(values)}}"#
         }
         var lines: [String] = []
         for call in calls {
             guard let lateness = call.lateness else { continue }
-            lines.append(line("lateness", call.begin, #""µs":\#(Microseconds(lateness).text)"#))
+            lines.append(line("lateness", call.begin, #""µs":\#(microseconds(lateness))"#))
         }
         var waiting: Set<Effect> = []
         var bytes: [Handler?: (received: Int, sent: Int)] = [:]
@@ -103,23 +103,10 @@ extension Flight {
     }
 }
 
-/// A number of microseconds with three decimals.
-private struct Microseconds: Comparable {
-    let nanoseconds: Int64
-
-    init(nanoseconds: Int64) {
-        self.nanoseconds = nanoseconds
+extension Int64 {
+    /// Nanoseconds as a number of microseconds with three decimals, as Chrome's tracing has times.
+    package var inMicroseconds: String {
+        let (whole, rest) = quotientAndRemainder(dividingBy: 1000)
+        return "\(whole)." + String(repeating: "0", count: 3 - "\(rest.magnitude)".count) + "\(rest.magnitude)"
     }
-
-    init(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        nanoseconds = seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000
-    }
-
-    var text: String {
-        let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1000)
-        return "\(whole)." + String(repeating: "0", count: 3 - "\(abs(rest))".count) + "\(abs(rest))"
-    }
-
-    static func < (left: Microseconds, right: Microseconds) -> Bool { left.nanoseconds < right.nanoseconds }
 }

@@ -27,16 +27,13 @@ final class FlightLog {
         (self.memory, last) = (memory, now)
         self.latenesses = latenesses
         names = FlightNames(memory)
-        writer = memory.makeWriter()
+        writer = FlightMemory.Writer(memory)
     }
 
-    deinit {
-        begins.deallocate()
-    }
-
+    /// Writes an event with the time of the last one.
     @inline(__always)
-    private func write(_ event: FlightEvent) {
-        writer.write(event)
+    private func write(_ kind: FlightEvent.Kind, name: UInt32 = 0, mode: UInt16 = 0, value: Int64 = 0) {
+        writer.write(FlightEvent(kind, at: last, name: name, mode: mode, depth: begins.count, value: value))
     }
 
     func end() {
@@ -74,18 +71,15 @@ final class FlightLog {
     private func callBegins(_ name: UInt32, _ mode: RunLoop.Mode, _ passTime: RunLoop.Instant, _ value: Int64) {
         if moved != nil { writeMoved() }
         last = max(last, passTime)
-        write(
-            FlightEvent(
-                .callBegan, at: last, name: name, mode: names.number(of: mode), depth: begins.count, value: value))
+        write(.callBegan, name: name, mode: names.number(of: mode), value: value)
         begins.push(last)
     }
 
     /// The call that has just begun is the effect of that number.
     func callHas(number: UInt64, from thread: ThreadName?) {
         let name = thread.map { names.number(of: $0) } ?? 0
-        write(
-            FlightEvent(
-                .callHas, at: last, name: name, depth: max(0, begins.count - 1), value: Int64(bitPattern: number)))
+        let (depth, value) = (max(0, begins.count - 1), Int64(bitPattern: number))
+        writer.write(FlightEvent(.callHas, at: last, name: name, depth: depth, value: value))
     }
 
     func ignoreLateness(in known: (count: Int, sum: Int64)) { latenesses = known }
@@ -103,20 +97,15 @@ final class FlightLog {
         guard let begin = begins.pop() else { return }
         last = now
         let duration = now.nanoseconds &- begin.nanoseconds
-        write(FlightEvent(.callEnded, at: now, depth: begins.count, value: duration))
+        write(.callEnded, value: duration)
         FlightProbes.callEnds(after: duration)
     }
 
-    func runBegins(in mode: RunLoop.Mode, at now: RunLoop.Instant) {
+    /// A run begins, or has ended.
+    func noteRun(_ kind: FlightEvent.Kind, in mode: RunLoop.Mode, at now: RunLoop.Instant) {
         if moved != nil { writeMoved() }
         last = now
-        write(FlightEvent(.runBegan, at: now, mode: names.number(of: mode), depth: begins.count))
-    }
-
-    func runEnds(in mode: RunLoop.Mode, at now: RunLoop.Instant) {
-        if moved != nil { writeMoved() }
-        last = now
-        write(FlightEvent(.runEnded, at: now, mode: names.number(of: mode), depth: begins.count))
+        write(kind, mode: names.number(of: mode))
     }
 
     // MARK: Causes
@@ -148,16 +137,13 @@ final class FlightLog {
         if moved != nil { writeMoved() }
         let slept = now.nanoseconds &- last.nanoseconds
         last = now
-        write(FlightEvent(kind, at: now, name: name, mode: names.number(of: mode), depth: begins.count, value: slept))
+        write(kind, name: name, mode: names.number(of: mode), value: slept)
         return slept
     }
 
     /// The innermost call, or the loop itself, has caused a call. The clock is not read for that.
     func causes(_ callee: Callee) {
-        write(
-            FlightEvent(
-                .caused, at: last, name: names.number(of: callee), depth: begins.count,
-                value: Int64(bitPattern: callee.number)))
+        write(.caused, name: names.number(of: callee), value: Int64(bitPattern: callee.number))
         FlightProbes.posts(callee)
     }
 
@@ -183,24 +169,19 @@ final class FlightLog {
 
     @inline(never)
     private func writeMoved() {
-        moved?.with { meter in
-            write(
-                FlightEvent(
-                    .moved, at: last, name: meter.name, mode: meter.descriptor, depth: begins.count,
-                    value: meter.takeBytes()))
-        }
+        moved?.with { write(.moved, name: $0.name, mode: $0.descriptor, value: $0.takeBytes()) }
         moved = nil
     }
 }
 
 /// When calls began, the innermost last.
 // Memory of its own, because an array asks at each change whether it is shared, and checks each index.
-private struct Begins {
+private struct Begins: ~Copyable {
     private var dates = UnsafeMutablePointer<RunLoop.Instant>.allocate(capacity: 64)
     private var capacity = 64
     private(set) var count = 0
 
-    func deallocate() { dates.deallocate() }
+    deinit { dates.deallocate() }
 
     mutating func push(_ date: RunLoop.Instant) {
         if count == capacity { grow() }

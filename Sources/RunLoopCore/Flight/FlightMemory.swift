@@ -33,15 +33,13 @@ final class FlightMemory: Sendable {
         (self.events, self.nameBytes) = (events, nameBytes)
         size = Self.pageSize + nameBytes + events * Self.eventSize
         var descriptor: Int32 = -1
+        defer { if descriptor >= 0 { close(descriptor) } }
         if let path {
             // The flight of the process before may say why that has ended.
             rename(path, path + ".1")
             descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { throw .file(path, errno: errno) }
-        }
-        defer { if descriptor >= 0 { close(descriptor) } }
-        // Allocated now: a page that the file system has no room for would end the process later.
-        if let path, descriptor >= 0 {
+            // Allocated now: a page that the file system has no room for would end the process later.
             let status = posix_fallocate(descriptor, 0, off_t(size))
             guard status == 0 else { throw .file(path, errno: status) }
         }
@@ -77,7 +75,8 @@ final class FlightMemory: Sendable {
         private let (start, end, counter): (Word, Word, Word)
         private var written: UInt64 = 0
 
-        fileprivate init(_ memory: FlightMemory) {
+        /// It begins at the beginning of the ring.
+        init(_ memory: FlightMemory) {
             let ring = FlightMemory.pageSize + memory.nameBytes
             start = memory.word(at: ring)
             end = memory.word(at: ring + memory.events * FlightMemory.eventSize)
@@ -96,9 +95,6 @@ final class FlightMemory: Sendable {
             (next, written) = (place + 3 == end ? start : place + 3, count)
         }
     }
-
-    /// A writer at the beginning of the ring.
-    func makeWriter() -> Writer { Writer(self) }
 
     /// Writes bytes, eight at a time, into a part that is not counted yet.
     func write(_ bytes: [UInt8], at offset: Int) {

@@ -60,7 +60,7 @@ extension RunLoop {
         guard record != nil || flight != nil else { return }
         let now = now
         record?.beginRun(at: now)
-        flight?.with { $0.runBegins(in: mode, at: now) }
+        flight?.with { $0.noteRun(.runBegan, in: mode, at: now) }
     }
 
     @inline(never)
@@ -70,7 +70,7 @@ extension RunLoop {
         guard record != nil || flight != nil else { return }
         let now = now
         record?.end(at: now)
-        flight?.with { $0.runEnds(in: mode, at: now) }
+        flight?.with { $0.noteRun(.runEnded, in: mode, at: now) }
     }
 
     @inline(never)

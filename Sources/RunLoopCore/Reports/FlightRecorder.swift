@@ -27,10 +27,7 @@ public final class FlightRecorder {
         let isReplay: Bool
 
         /// The flight until now. O(size).
-        public func flight() throws(FlightError) -> Flight {
-            let (bytes, written) = memory.copy()
-            return try Flight(bytes, written: written)
-        }
+        public func flight() throws(FlightError) -> Flight { try flight(from: 0) }
 
         /// The flight from an event on, whose number is the ``Flight/end`` of an earlier one. O(size) to copy.
         package func flight(from start: Int) throws(FlightError) -> Flight {
@@ -46,7 +43,7 @@ public final class FlightRecorder {
         /// - Throws: ``FlightError`` if that fails.
         public func write(to path: String) throws(FlightError) {
             guard !isReplay else { return }
-            let (bytes, _) = memory.copy()
+            let bytes = memory.copy().bytes
             guard let file = fopen(path, "w") else { throw .file(path, errno: errno) }
             let count = fwrite(bytes, 1, bytes.count, file)
             let reason = errno

@@ -64,15 +64,14 @@ private struct RunEvents {
         slice(event.words, "message", in: event.lane, event.date)
         slice(event.words, "message to \(event.lane)", in: sender, event.date)
         messages += 1
-        let both = #""id":\#(messages),"name":"message","cat":"message","pid":1,"ts":\#(event.date.microseconds)"#
+        let time = event.date.nanoseconds.inMicroseconds
+        let both = #""id":\#(messages),"name":"message","cat":"message","pid":1,"ts":\#(time)"#
         lines.append(#"{"ph":"s",\#(both),"tid":\#(track(sender))}"#)
         lines.append(#"{"ph":"f","bp":"e",\#(both),"tid":\#(track(event.lane))}"#)
         guard case .bytes(let count) = message else { return }
         bytes[event.lane, default: 0] += count
         let name = quoted("bytes received by \(event.lane)")
-        lines.append(
-            #"{"ph":"C","name":\#(name),"pid":1,"ts":\#(event.date.microseconds),"args":{"bytes":\#(bytes[event.lane]!)}}"#
-        )
+        lines.append(#"{"ph":"C","name":\#(name),"pid":1,"ts":\#(time),"args":{"bytes":\#(bytes[event.lane]!)}}"#)
     }
 
     private mutating func slice(
@@ -85,9 +84,9 @@ private struct RunEvents {
     private func slice(
         _ name: String, _ kind: String, _ track: Int, _ date: RunLoop.Instant, nanoseconds: Int64, _ details: String
     ) -> String {
-        let length = RunLoop.Instant(nanoseconds: nanoseconds).microseconds
+        let (time, length) = (date.nanoseconds.inMicroseconds, nanoseconds.inMicroseconds)
         return #"{"ph":"X","name":\#(quoted(name)),"cat":\#(quoted(kind)),"pid":1,"tid":\#(track),"#
-            + #""ts":\#(date.microseconds),"dur":\#(length),"args":{\#(details)}}"#
+            + #""ts":\#(time),"dur":\#(length),"args":{\#(details)}}"#
     }
 
     private mutating func track(_ lane: String) -> Int {
@@ -100,13 +99,5 @@ private struct RunEvents {
 
     private mutating func nameTrack(_ track: Int, _ name: String) {
         lines.append(#"{"ph":"M","name":"thread_name","pid":1,"tid":\#(track),"args":{"name":\#(quoted(name))}}"#)
-    }
-}
-
-extension RunLoop.Instant {
-    /// A number with three decimals.
-    fileprivate var microseconds: String {
-        let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1000)
-        return "\(whole)." + String(repeating: "0", count: 3 - "\(rest.magnitude)".count) + "\(rest.magnitude)"
     }
 }
