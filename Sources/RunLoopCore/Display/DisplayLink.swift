@@ -20,7 +20,7 @@
 /// A link belongs to the thread of its loop and is not `Sendable`; other threads stop it through its ``remote``.
 ///
 /// Source: Apple's page on `CADisplayLink`.
-public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
+public final class DisplayLink: RunLoop.TimedItem {
     private var block: ((DisplayLink) -> Void)?
     private(set) var schedule: FrameSchedule
 
@@ -35,7 +35,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
-        self.init(.clock(clock), start: clock.start, block, origin: RunLoop.Origin(file: file, line: line))
+        self.init(Frames(clock: clock), start: clock.start, block, origin: RunLoop.Origin(file: file, line: line))
     }
 
     /// A link that calls `block` in the frames that somebody else begins.
@@ -48,8 +48,8 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         frames source: FrameSource, _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
-        self.init(
-            .source(source), start: .distantPast, block, origin: RunLoop.Origin(file: file, line: line))
+        let frames = Frames(source: source)
+        self.init(frames, start: .distantPast, block, origin: RunLoop.Origin(file: file, line: line))
     }
 
     private init(
@@ -238,6 +238,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         if !isPaused { begin(in: loop) }
     }
 
+    /// Its source has reported a frame.
     func frameCame() {
         guard let loop, isValid, !isPaused, !isCalling, schedule.isDue else { return }
         loop.checkThread()
