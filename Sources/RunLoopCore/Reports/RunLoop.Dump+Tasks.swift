@@ -36,9 +36,7 @@ extension RunLoop {
             for awaiter in awaiters[job.address, default: []] { awaited[awaiter.address, default: []].append(job) }
         }
         let ready = Set(items.compactMap { $0 as? JobQueue }.flatMap(\.waitingJobs).map(\.address))
-        let running = jobItem.flatMap {
-            UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job.address }
-        }
+        let running = runningJob?.address
         var states: [ObjectIdentifier: Dump.TaskState] = [:]
         for item in tasks {
             guard let job = item.job, let number = job.taskNumber else { continue }

@@ -81,8 +81,10 @@ extension RunLoop {
 
     /// The same on a thread that knows that the loop's own is at rest.
     package func dumpAtRest() -> Dump {
-        var items = timers.items().compactMap { item in
-            item.call.map { Dump.Item($0.pointee, timers.membership(of: item)) } ?? Dump.Item(timed: item.node.object)
+        var items = timers.items().compactMap { item -> Dump.Item? in
+            if let call = item.call { return Dump.Item(call.pointee, timers.membership(of: item)) }
+            // Without the loop's own.
+            return item.node.object is Alarm ? nil : Dump.Item(item.node.object)
         }
         let untimed = allUntimedItems()
         let tasks = taskStates(of: untimed)
@@ -108,12 +110,6 @@ extension RunLoop.Dump.Item {
         (self.keepsAlive, self.isReady) = (keepsAlive, isReady)
         (self.task, self.descriptor) = (task, descriptor)
         deadline = due == .distantFuture ? nil : due
-    }
-
-    /// `nil` for the loop's own items.
-    fileprivate init?(timed item: RunLoop.TimedItem) {
-        if item is RunLoop.Alarm { return nil }
-        self.init(item)
     }
 
     fileprivate init(_ item: RunLoop.Item, _ task: RunLoop.Dump.TaskState? = nil) {

@@ -144,8 +144,9 @@ extension RunLoop {
             return parts.isEmpty ? nil : parts.joined(separator: ", ")
         }
     }
-    /// The task whose job the loop runs, in words.
-    package var runningTask: String? {
-        jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job.task } }
+
+    /// The job that the loop runs.
+    package var runningJob: UnownedJob? {
+        jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job } }
     }
 }

@@ -48,15 +48,13 @@ extension RunLoop {
         fileprivate init(_ mailbox: Mailbox<RunLoop>, modes: Modes, origin: Origin) {
             self.modes = modes
             jobs = JobReceiver(Remote(mailbox), JobQueue(modes: modes, origin: origin))
-            // Two objects, because a job must be run with the executor that it came by: with the other it is enqueued
+            // Several objects, because a job must be run with the executor that it came by: with another it is enqueued
             // once more.
-            let serial = LoopSerialExecutor(jobs)
-            let task = LoopTaskExecutor(jobs)
-            let own = OwnTaskExecutor(jobs)
+            let (task, own) = (LoopTaskExecutor(jobs), OwnTaskExecutor(jobs))
             jobs.queue.executors = .init(
-                serial: serial.asUnownedSerialExecutor(), task: task.asUnownedTaskExecutor(),
+                serial: jobs.asUnownedSerialExecutor(), task: task.asUnownedTaskExecutor(),
                 own: own.asUnownedTaskExecutor())
-            (self.serial, self.task, self.own) = (serial, task, own)
+            (serial, self.task, self.own) = (jobs, task, own)
             jobs.executor = self
         }
 
@@ -96,7 +94,7 @@ extension RunLoop.Remote {
     public func executor(
         inModes modes: RunLoop.Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
     ) -> RunLoop.Executor {
-        RunLoop.require(modes: modes)
+        require(!modes.isEmpty, "an executor needs a mode; without any, its jobs would never run")
         let executor = mailbox.executor(for: modes) {
             RunLoop.Executor(mailbox, modes: modes, origin: RunLoop.Origin(file: file, line: line))
         }
@@ -105,14 +103,8 @@ extension RunLoop.Remote {
     }
 }
 
-extension RunLoop {
-    fileprivate static func require(modes: Modes) {
-        RunLoopCore.require(!modes.isEmpty, "an executor needs a mode; without any, its jobs would never run")
-    }
-}
-
-/// Takes jobs from any thread.
-final class JobReceiver: Sendable {
+/// Takes jobs from any thread. Those that come to it as an executor are those of actors.
+final class JobReceiver: SerialExecutor {
     let remote: RunLoop.Remote
     // Unsafe, but only the loop's thread accesses its contents.
     nonisolated(unsafe) let queue: RunLoop.JobQueue
@@ -155,29 +147,17 @@ final class JobReceiver: Sendable {
                 + "end a loop's tasks and actors before the loop ends")
     }
 
+    func enqueue(_ job: consuming ExecutorJob) {
+        enqueue(UnownedJob(job), by: .serial)
+    }
+
     func checkIsolated() {
         require(
             remote.isCurrent,
             "what lives on \(remote.mailbox.loopDescription) was used on another thread; await it from there")
     }
-}
 
-private final class LoopSerialExecutor: SerialExecutor {
-    private let jobs: JobReceiver
-
-    init(_ jobs: JobReceiver) {
-        self.jobs = jobs
-    }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        jobs.enqueue(UnownedJob(job), by: .serial)
-    }
-
-    func checkIsolated() {
-        jobs.checkIsolated()
-    }
-
-    func isIsolatingCurrentContext() -> Bool? { jobs.remote.isCurrent }
+    func isIsolatingCurrentContext() -> Bool? { remote.isCurrent }
 }
 
 private final class LoopTaskExecutor: TaskExecutor {

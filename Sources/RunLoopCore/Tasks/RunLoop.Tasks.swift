@@ -92,9 +92,7 @@ extension RunLoop {
         /// A task has ended. Usually on the loop's thread.
         func ended(_ number: Int) {
             let (isLast, waits, hasFailed) = state.withLock { state in
-                guard let member = state.members.removeValue(forKey: number) else {
-                    return (false, [TaskWait](), false)
-                }
+                let member = state.members.removeValue(forKey: number)!
                 return (state.members.isEmpty, member.waits, note(member, in: &state))
             }
             if hasFailed { cancel(.failure) }

@@ -99,7 +99,7 @@ extension Timeline {
 
         /// Where in the program it waits for a signal, and in which task, with a comma before each.
         var blockedPlace: String {
-            let task = loop?.with { $0.runningTask }.map { ", in \($0)" } ?? ""
+            let task = loop?.with { $0.runningJob?.task }.map { ", in \($0)" } ?? ""
             return task + (blockedAt?().map { ", in \($0)" } ?? "")
         }
 
