@@ -15,8 +15,7 @@ extension Timer {
     )
     public convenience init(
         timeInterval interval: Duration, repeats: Bool, block: consuming @escaping (Timer) -> Void,
-        file: StaticString = #fileID,
-        line: UInt32 = #line
+        file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
             fire: RunLoop.currentReference.date(after: interval), interval: interval, repeats: repeats, block: block,
@@ -35,9 +34,7 @@ extension Timer {
     ) {
         self.init(
             fire: RunLoop.currentReference.date(after: interval), interval: interval, target: target,
-            selector: selector,
-            userInfo: userInfo,
-            repeats: repeats, file: file, line: line)
+            selector: selector, userInfo: userInfo, repeats: repeats, file: file, line: line)
     }
 
     /// A timer that fires first one `interval` from now and calls a method of `weakTarget` without keeping it. When the
@@ -52,8 +49,7 @@ extension Timer {
     ) {
         self.init(
             fire: RunLoop.currentReference.date(after: interval), interval: interval, weakTarget: weakTarget,
-            selector: selector,
-            userInfo: userInfo, repeats: repeats, file: file, line: line)
+            selector: selector, userInfo: userInfo, repeats: repeats, file: file, line: line)
     }
 
     /// A timer of the current loop, in the default mode only: it rests while the loop runs in another mode.

@@ -33,8 +33,8 @@ package final class LibeventDriver: Driver {
     /// The queue that callbacks fill during a wait. The waiting call keeps it.
     @exclusivity(unchecked) fileprivate var ready: Unmanaged<ReadyQueue>?
 
-    package init(waker: EventWaker) {
-        Self.silenceLog()
+    package init(waker: EventWaker = EventWaker()) {
+        _ = Self.silenced
         let config = event_config_new()
         // No other thread touches this base: wake-ups go through a descriptor of our own.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
@@ -57,10 +57,6 @@ package final class LibeventDriver: Driver {
         wakeEvent = add(waker.descriptor) { _, _, _ in }
     }
 
-    package convenience init() {
-        self.init(waker: EventWaker())
-    }
-
     deinit {
         // In a child process the epoll instance is the parent's: deleting from it would make the parent deaf.
         guard !isForked else { return }
@@ -81,9 +77,6 @@ package final class LibeventDriver: Driver {
     }
 
     /// libevent would write its warnings to stderr. The errors that matter come back as typed errors.
-    private static func silenceLog() {
-        _ = silenced
-    }
     private static let silenced: Void = event_set_log_callback { _, _ in }
 
     private var isForked: Bool { forkCount != rlk_fork_count() }

@@ -30,6 +30,15 @@ package final class RealWorld: World {
     package let shared = SharedLocals()
 }
 
+/// The clock of all real loops.
+enum MonotonicClock {
+    static var now: RunLoop.Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return RunLoop.Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+}
+
 private struct RealLatch: Latch {
     private let handoff = Handoff()
 
@@ -61,10 +70,7 @@ private struct RealSeat: Seat {
 }
 
 extension RunLoop {
-    /// A loop of the calling thread in the real world.
-    ///
-    /// - Parameters:
-    ///   - waker: a waker that was handed out before, together with `remote`.
+    /// A loop of the calling thread in the real world, perhaps with a waker and a remote that were handed out before.
     package static func real(waker: EventWaker = EventWaker(), remote: Remote? = nil) -> RunLoop {
         RunLoop(driver: LibeventDriver(waker: waker), world: RealWorld.shared, remote: remote)
     }

@@ -77,8 +77,7 @@ public final class WallTimer: RunLoop.TimedItem {
     ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
     public init(
         _ schedule: some WallSchedule, after date: RunLoop.WallTime? = nil, block: @escaping (WallTimer) -> Void,
-        file: StaticString = #fileID,
-        line: UInt32 = #line
+        file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.schedule = schedule
         self.block = block
@@ -109,7 +108,8 @@ public final class WallTimer: RunLoop.TimedItem {
         lastDate = last
         fireDate = next(after: last)
         guard let fireDate else { return invalidate() }
-        arm(for: fireDate, in: loop)
+        due = loop.world.instant(of: fireDate)
+        loop.timers.arm(self, at: due, order: loop.timers.takeOrder())
     }
 
     /// Whether the clock was set back since the timer last looked, by more than a correction. When it looks for the first
@@ -125,11 +125,6 @@ public final class WallTimer: RunLoop.TimedItem {
         guard let next = schedule.next(after: time) else { return nil }
         require(next > time, "a schedule's next date is later than the time that it was asked about, \(time)")
         return next
-    }
-
-    private func arm(for date: RunLoop.WallTime, in loop: RunLoop) {
-        due = loop.world.instant(of: date)
-        loop.timers.arm(self, at: due, order: loop.timers.takeOrder())
     }
 
     /// The wall clock was set.

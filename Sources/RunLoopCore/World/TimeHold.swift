@@ -4,10 +4,6 @@ package protocol TimeHold: AnyObject, Sendable {
     func release()
 }
 
-extension World {
-    package func holdTime(for what: String) -> (any TimeHold)? { nil }
-}
-
 extension RunLoop {
     /// Keeps virtual time where it is. Take it before the request leaves. On the loop's thread; `nil` on real time.
     ///

@@ -54,7 +54,7 @@ extension World {
     package func decides(_ decision: Bool) -> Bool { decision }
     package var answersCalls: UnsafeMutablePointer<UInt32>? { nil }
     package var monotonicStart: Duration { .zero }
-
+    package func holdTime(for what: String) -> (any TimeHold)? { nil }
     package func meet(_ mark: String, _ isMet: Bool) {}
 }
 
