@@ -101,3 +101,10 @@ extension Flight {
         return calls
     }
 }
+
+extension [Flight.Call] {
+    /// How long those that have ended took together, without the calls and sleeps that were nested in them.
+    var ownTime: Duration { reduce(.zero) { sum, call in call.duration.map { sum + ($0 - call.nested) } ?? sum } }
+
+    var longest: Duration { reduce(.zero) { Swift.max($0, $1.duration ?? .zero) } }
+}

@@ -14,9 +14,7 @@ extension Flight: CustomStringConvertible {
     /// The handlers, those that took most time first.
     public var usage: [Usage] {
         Dictionary(grouping: calls.filter { $0.duration != nil }, by: \.handler).map { handler, calls in
-            Usage(
-                handler: handler, calls: calls.count, time: calls.reduce(.zero) { $0 + ($1.duration! - $1.nested) },
-                longest: calls.reduce(.zero) { max($0, $1.duration!) })
+            Usage(handler: handler, calls: calls.count, time: calls.ownTime, longest: calls.longest)
         }.ordered { ($1.time, "\($0.handler as Handler?)") < ($0.time, "\($1.handler as Handler?)") }
     }
 

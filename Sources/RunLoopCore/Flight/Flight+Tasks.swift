@@ -23,37 +23,22 @@ extension Flight {
     /// The tasks, those that were polled most first. A job of Swift's runtime that is none of a task has no number, and is
     /// not among them. O(events).
     public var tasks: [TaskUsage] {
-        struct Sum {
-            var handler: Handler?
-            var wakes = 0
-            var polls = 0
-            var time = Duration.zero
-            var longest = Duration.zero
-            var longestWait = Duration.zero
-        }
-        var sums: [UInt64: Sum] = [:]
+        var wakes: [UInt64: (handler: Handler?, count: Int)] = [:]
         for entry in entries {
             guard case .caused(let handler, let number) = entry.event, handler?.kind.isOfTasks == true, number != 0
             else { continue }
-            sums[number, default: Sum(handler: handler)].wakes += 1
+            wakes[number, default: (handler, 0)].count += 1
         }
-        for call in calls {
-            guard let number = call.task, number != 0 else { continue }
-            var sum = sums[number] ?? Sum()
-            // A task is woken for the first time before its name is known.
-            sum.handler = call.handler
-            sum.polls += 1
-            if let woken = call.cause?.time { sum.longestWait = max(sum.longestWait, call.begin - woken) }
-            if let duration = call.duration {
-                sum.time += duration - call.nested
-                sum.longest = max(sum.longest, duration)
-            }
-            sums[number] = sum
-        }
-        return sums.map { number, sum in
-            TaskUsage(
-                number: number, handler: sum.handler, wakes: sum.wakes, polls: sum.polls, time: sum.time,
-                longest: sum.longest, longestWait: sum.longestWait)
+        let polls = Dictionary(grouping: calls.filter { $0.task ?? 0 != 0 }) { $0.task! }
+        return Set(wakes.keys).union(polls.keys).map { number in
+            let (wakes, polls) = (wakes[number], polls[number] ?? [])
+            return TaskUsage(
+                // A task is woken for the first time before its name is known.
+                number: number, handler: polls.last?.handler ?? wakes?.handler, wakes: wakes?.count ?? 0,
+                polls: polls.count, time: polls.ownTime, longest: polls.longest,
+                longestWait: polls.reduce(.zero) { wait, poll in
+                    poll.cause?.time.map { max(wait, poll.begin - $0) } ?? wait
+                })
         }.ordered { ($1.polls, $0.number) < ($0.polls, $1.number) }
     }
 }

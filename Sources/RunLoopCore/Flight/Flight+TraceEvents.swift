@@ -7,7 +7,7 @@ extension Flight {
     /// that flights of several loops and processes go together.
     public static func traceEvents(of flights: [Flight]) -> String {
         var lines: [String] = []
-        var arrows = FlightArrows(flights)
+        var (arrows, arrowCount) = (FlightArrows(flights), 0)
         for (track, flight) in flights.enumerated() {
             lines.append(
                 #"{"ph":"M","name":"thread_name","pid":\#(flight.process),"tid":\#(track),"args":{"name":\#(quoted(flight.loop))}}"#
@@ -16,10 +16,11 @@ extension Flight {
             lines += flight.traceEvents(of: calls, track)
             lines += flight.counters(of: calls)
             for arrow in arrows.arrows(to: calls, of: track) {
+                arrowCount += 1
                 let from = flights[arrow.from]
                 let begin = from.wallNanoseconds(arrow.begin)
                 let end = max(flight.wallNanoseconds(arrow.end), begin)
-                let both = #""id":\#(arrow.number),"name":"cause","cat":"cause","pid":\#(flight.process)"#
+                let both = #""id":\#(arrowCount),"name":"cause","cat":"cause","pid":\#(flight.process)"#
                 lines.append(#"{"ph":"s",\#(both),"tid":\#(arrow.from),"ts":\#(begin.inMicroseconds)}"#)
                 lines.append(#"{"ph":"f","bp":"e",\#(both),"tid":\#(track),"ts":\#(end.inMicroseconds)}"#)
             }

@@ -2,8 +2,6 @@
 struct FlightArrows {
     /// From a handler to a call that it has caused.
     struct Arrow {
-        /// Distinguishes it from the other arrows.
-        let number: Int
         /// The place of the cause's flight.
         let from: Int
         /// The times of the cause and of the call.
@@ -18,7 +16,6 @@ struct FlightArrows {
     private let flights: [Flight]
     /// The causes within handlers, by their effects, in the order of time.
     private var causes: [Key: [(flight: Int, time: RunLoop.Instant)]] = [:]
-    private var count = 0
 
     init(_ flights: [Flight]) {
         self.flights = flights
@@ -34,20 +31,13 @@ struct FlightArrows {
         causes = causes.mapValues { $0.ordered { $0.time < $1.time } }
     }
 
-    /// The arrows to the calls of a flight.
     mutating func arrows(to calls: [Flight.Call], of track: Int) -> [Arrow] {
         calls.compactMap { call in
             if let cause = call.cause, cause.call != nil, let time = cause.time {
-                return arrow(from: track, time, call.begin)
+                return Arrow(from: track, begin: time, end: call.begin)
             }
-            guard let (flight, time) = findElsewhere(call, of: track) else { return nil }
-            return arrow(from: flight, time, call.begin)
+            return findElsewhere(call, of: track).map { Arrow(from: $0.flight, begin: $0.time, end: call.begin) }
         }
-    }
-
-    private mutating func arrow(from flight: Int, _ begin: RunLoop.Instant, _ end: RunLoop.Instant) -> Arrow {
-        count += 1
-        return Arrow(number: count, from: flight, begin: begin, end: end)
     }
 
     /// The cause of a call in the flight of another loop. A post has a number of its own; a task is woken again and again,

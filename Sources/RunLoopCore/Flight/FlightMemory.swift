@@ -25,10 +25,7 @@ final class FlightMemory: Sendable {
     // word by word.
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer
 
-    /// - Parameters:
-    ///   - events: how many events the ring holds.
-    ///   - nameBytes: the bytes for names, a multiple of 8.
-    ///   - path: the file to map; `nil` for memory without a file.
+    /// Maps the file at `path`, or memory without a file. `nameBytes` is a multiple of 8.
     init(events: Int, nameBytes: Int, path: String?) throws(FlightError) {
         (self.events, self.nameBytes) = (events, nameBytes)
         size = Self.pageSize + nameBytes + events * Self.eventSize
