@@ -35,7 +35,6 @@ public final class FlightRecorder {
             return try Flight(bytes, written: written, from: start)
         }
 
-        /// Whether both are the memory of one recorder.
         package func isSame(as other: Memory) -> Bool { memory === other.memory }
 
         /// Writes the flight until now to a file, which it replaces. O(size). In a replay the file stays as it is.

@@ -32,15 +32,15 @@ extension RunLoop {
         let awaiters = awaiters(of: tasks)
         var awaited: [UInt: [UnownedJob]] = [:]
         for item in tasks {
-            guard let job = item.job else { continue }
+            guard let job = item.scope.task else { continue }
             for awaiter in awaiters[job.address, default: []] { awaited[awaiter.address, default: []].append(job) }
         }
         let ready = Set(items.compactMap { $0 as? JobQueue }.flatMap(\.waitingJobs).map(\.address))
         let running = runningJob?.address
         var states: [ObjectIdentifier: Dump.TaskState] = [:]
         for item in tasks {
-            guard let job = item.job, let number = job.taskNumber else { continue }
-            var activity = item.purpose ?? awaited[job.address].map(Self.wait)
+            guard let job = item.scope.task, let number = job.taskNumber else { continue }
+            var activity = item.scope.wait?.purpose ?? awaited[job.address].map(Self.wait)
             if running == job.address {
                 activity = "runs"
             } else if ready.contains(job.address) {
@@ -58,7 +58,7 @@ extension RunLoop {
         var awaiters: [UInt: [UnownedJob]] = [:]
         var scopes: Set<ObjectIdentifier> = []
         for item in tasks {
-            if let job = item.job { awaiters[job.address, default: []] += ValueAwaiters.of(job) }
+            if let job = item.scope.task { awaiters[job.address, default: []] += ValueAwaiters.of(job) }
             guard let scope = item.tasks, scopes.insert(ObjectIdentifier(scope)).inserted else { continue }
             for (member, waiting) in scope.awaiters { awaiters[member.address, default: []] += waiting }
         }

@@ -44,7 +44,6 @@ public final class StallMonitor {
         }
     }
 
-    /// The thread that looks.
     private let thread: LoopThread
     private let record: DispatchRecord
     private weak let loop: RunLoop?
@@ -131,7 +130,6 @@ private final class Watch {
         nextLook = next.map { loop.perform(at: $0) { [unowned self] in look() } }
     }
 
-    /// A call that was seen.
     private struct Seen {
         let call: DispatchRecord.Call
         /// The thread's, when it was first seen.

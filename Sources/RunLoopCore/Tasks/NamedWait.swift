@@ -1,8 +1,7 @@
-/// A wait that is begun and ended by code elsewhere, with a description for reports.
+/// A wait that is begun and ended by code elsewhere, with a text for reports such as `reads a connection`.
 package final class NamedWait: TaskWait, @unchecked Sendable {
     private let text: StaticString
 
-    /// - Parameter text: a description for reports, for example `reads a connection`.
     package init(_ remote: RunLoop.Remote, _ text: StaticString) {
         self.text = text
         super.init(remote)

@@ -61,22 +61,15 @@ public final class RateLimiter {
         return passes.count + calledCount < limit.burst
     }
 
-    /// Lets as many pass as may.
+    /// Lets as many pass as may; all, when the loop has ended.
     private func callNext() {
         alarm = .none
-        guard !loop.hasEnded else {
-            while let turn = first {
-                remove(turn)
-                turn.end(throwing: remote.endError)
-            }
-            return
-        }
-        while let turn = first, hasRoom(at: loop.now) {
+        while let turn = first, loop.hasEnded || hasRoom(at: loop.now) {
             remove(turn)
             calledCount += 1
-            turn.end()
+            turn.end(throwing: loop.hasEnded ? remote.endError : nil)
         }
-        setAlarm()
+        if !loop.hasEnded { setAlarm() }
     }
 
     /// Without a pass that counts, the tasks that were let pass are resumed first.
@@ -110,7 +103,6 @@ public final class RateLimiter {
         alarm = .none
     }
 
-    /// A task that waits.
     private final class Turn: TaskWait, @unchecked Sendable {
         // Unchecked as in `TaskWait`.
         private let limiter: RateLimiter

@@ -135,6 +135,17 @@ extension RunLoop {
         if isolation === MainActor.shared { serveMainActor(forTasksIn: modes) }
         return task
     }
+
+    /// Cancels the tasks of the loop and waits until they have ended, those that they have started meanwhile too. On the
+    /// loop's thread.
+    package nonisolated(nonsending) func endTasks() async {
+        while true {
+            let tasks = allUntimedItems().compactMap { ($0 as? TaskItem)?.task }
+            guard !tasks.isEmpty else { return }
+            for task in tasks { task.cancel() }
+            for task in tasks { await task.ended() }
+        }
+    }
 }
 
 extension RunLoop.Remote {
@@ -157,19 +168,6 @@ extension RunLoop.Remote {
     }
 }
 
-extension RunLoop {
-    /// Cancels the tasks of the loop and waits until they have ended, those that they have started meanwhile too. On the
-    /// loop's thread.
-    package nonisolated(nonsending) func endTasks() async {
-        while true {
-            let tasks = allUntimedItems().compactMap { ($0 as? TaskItem)?.task }
-            guard !tasks.isEmpty else { return }
-            for task in tasks { task.cancel() }
-            for task in tasks { await task.ended() }
-        }
-    }
-}
-
 /// A task of the loop, which keeps its modes from being empty.
 final class TaskItem: RunLoop.UntimedItem {
     // Unchecked as in `Item`.
@@ -177,7 +175,7 @@ final class TaskItem: RunLoop.UntimedItem {
     /// The group that waits for it.
     @exclusivity(unchecked) var tasks: RunLoop.Tasks?
 
-    private let scope: TaskScope
+    let scope: TaskScope
     private let function: StaticString
 
     init(_ label: TaskLabel, _ scope: TaskScope) {
@@ -188,11 +186,6 @@ final class TaskItem: RunLoop.UntimedItem {
 
     /// The function that started it, if it has no name.
     override var detail: String? { name == nil ? "started in \(function)" : nil }
-
-    /// The task, until it ends.
-    var job: UnownedJob? { scope.job }
-    /// The purpose of its wait, if the loop knows it.
-    var purpose: String? { scope.purpose }
 
     override var kind: RunLoop.ItemKind { .task }
     override var hasHandler: Bool { task != nil }

@@ -53,9 +53,7 @@ extension RunLoop.Tasks {
         var task: Task<Void, any Error>?
         /// Whether it was cancelled alone.
         var isCancelled = false
-        /// The error that it threw.
         var error: (any Error)?
-        /// The waits for its value.
         var waits: [TaskWait] = []
     }
 }

@@ -46,7 +46,6 @@ final class SleepPool: Sendable {
     /// `nil` when the loop has ended.
     private let unused = Locked<[Sleep]?>([])
 
-    /// The number of objects kept for later.
     private static let keptCount = 1024
 
     func take() -> Sleep? { unused.withLock { $0?.popLast() } }
@@ -59,10 +58,7 @@ final class SleepPool: Sendable {
 
     /// Releases all of them: they keep the mailbox, whose executors keep this.
     func close() {
-        let last = unused.withLock { unused in
-            defer { unused = nil }
-            return unused
-        }
+        let last = unused.withLock { $0.take() }
         withExtendedLifetime(last) {}
     }
 }

@@ -10,8 +10,9 @@ final class TaskScope: Sendable {
     private let remote: RunLoop.Remote
     // Unsafe and unchecked, but only the loop's thread accesses these.
     /// The task; `nil` when it has ended.
-    @exclusivity(unchecked) nonisolated(unsafe) private var task: UnownedJob?
-    @exclusivity(unchecked) nonisolated(unsafe) private var wait: TaskWait?
+    @exclusivity(unchecked) nonisolated(unsafe) private(set) var task: UnownedJob?
+    /// The wait of the task; `nil` while it does not wait on the loop.
+    @exclusivity(unchecked) nonisolated(unsafe) var wait: TaskWait?
 
     private let hasCancelled = Atomic(false)
 
@@ -54,17 +55,6 @@ final class TaskScope: Sendable {
     }
 
     var isCancelled: Bool { hasCancelled.load(ordering: .sequentiallyConsistent) }
-
-    @inline(__always)
-    func begin(_ wait: TaskWait) { self.wait = wait }
-
-    @inline(__always)
-    func end() { wait = nil }
-
-    /// The task, until it ends.
-    var job: UnownedJob? { task }
-    /// The purpose of the task's wait, if it waits on the loop and the wait has one.
-    var purpose: String? { wait?.purpose }
 
     private func cancel() {
         hasCancelled.store(true, ordering: .sequentiallyConsistent)

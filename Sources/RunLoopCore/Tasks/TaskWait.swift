@@ -66,9 +66,9 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
             let scope = TaskScope.own(of: running.job, on: remote)
         {
             isCancelled.store(scope.isCancelled, ordering: .relaxed)
-            scope.begin(self)
+            scope.wait = self
             await gate.pass()
-            scope.end()
+            scope.wait = nil
         } else {
             isCancelled.store(false, ordering: .relaxed)
             await passWithHandler()
@@ -116,7 +116,6 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         _ = ask()
     }
 
-    /// Has the loop look.
     private final func ask() -> Bool {
         if let loop = remote.installedReference {
             loop.with { look(in: $0) }
