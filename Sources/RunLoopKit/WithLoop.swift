@@ -22,25 +22,15 @@ public nonisolated(nonsending) func withLoop<Success: Sendable>(
     named name: String = "loop", _ body: @escaping @Sendable (RunLoop) async throws -> Success
 ) async throws -> Success {
     let thread = LoopThread(name: name) { $0.add(CustomSource(), forMode: .common) }
-    let result: Result<Success, any Error>
-    do { result = .success(try await thread.remote.live(body)) } catch { result = .failure(error) }
+    let result = await withTaskExecutorPreference(thread.remote.executor().task) {
+        // Unsafe, but all of this stays on the loop's thread.
+        nonisolated(unsafe) let loop = thread.remote.installed!
+        let result: Result<Success, any Error>
+        do { result = .success(try await body(loop)) } catch { result = .failure(error) }
+        await loop.endTasks()
+        return result
+    }
     thread.stop()
     await thread.ended()
     return try result.get()
-}
-
-extension RunLoop.Remote {
-    /// Has the calling task run `body` on the loop's thread, and ends the loop's other tasks.
-    fileprivate nonisolated(nonsending) func live<Success: Sendable>(
-        _ body: @escaping @Sendable (RunLoop) async throws -> Success
-    ) async throws -> Success {
-        try await withTaskExecutorPreference(executor().task) {
-            // Unsafe, but all of this stays on the loop's thread.
-            nonisolated(unsafe) let loop = installed!
-            let result: Result<Success, any Error>
-            do { result = .success(try await body(loop)) } catch { result = .failure(error) }
-            await loop.endTasks()
-            return try result.get()
-        }
-    }
 }
