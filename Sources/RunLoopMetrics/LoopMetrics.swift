@@ -48,6 +48,8 @@ public final class LoopMetrics: Sendable {
     }
 }
 
+extension LoopMetrics: Opaque {}
+
 private final class Publisher: Sendable {
     private let counters: [Counter]
     private let quantiles: [(share: Double, gauge: Gauge)]

@@ -3,13 +3,10 @@ struct Frames {
     var clock = FrameClock()
     var source: FrameSource?
 
-    /// When a frame is.
     func date(of frame: Int64) -> RunLoop.Instant { source?.date(of: frame) ?? clock.date(of: frame) }
 
-    /// The latest frame whose date is not later than `now`.
     func frame(at now: RunLoop.Instant) -> Int64 { source?.frame ?? clock.frame(at: now) }
 
-    /// The first frame whose date is later than `now`.
     func frame(after now: RunLoop.Instant) -> Int64 { frame(at: now).saturatingAdding(1) }
 
     var period: Duration { source?.interval ?? clock.framePeriod }

@@ -77,10 +77,7 @@ public final class LoopThread: Sendable {
         }
     }
 
-    /// Starts a thread in `world`.
-    ///
-    /// - Parameter isService: whether the thread only serves others, so that it is the last to learn that nothing can
-    ///   happen any more.
+    /// Starts a thread in `world`, whose ``World/makeSeat(named:isService:)`` says what a service is.
     package convenience init(
         name: String, in world: any World, isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
     ) {
@@ -161,10 +158,6 @@ private final class ThreadEnd: SerialExecutor {
     }
 
     func hasCome() {
-        let last = waiting.withLock { waiting in
-            defer { waiting = nil }
-            return waiting ?? []
-        }
-        for job in last { job.runSynchronously(on: asUnownedSerialExecutor()) }
+        for job in waiting.withLock({ $0.take() }) ?? [] { job.runSynchronously(on: asUnownedSerialExecutor()) }
     }
 }

@@ -24,7 +24,6 @@ public final class LoopThreadPool: Sendable {
         var isStopped = false
     }
 
-    /// Work for a thread of a pool.
     typealias Job = @Sendable (RunLoop) -> Void
 
     private struct Worker {

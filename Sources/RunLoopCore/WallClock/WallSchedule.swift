@@ -7,7 +7,6 @@ public protocol WallSchedule: Sendable {
     func next(after time: RunLoop.WallTime) -> RunLoop.WallTime?
 }
 
-/// A schedule with one date.
 struct SingleDate: WallSchedule {
     let date: RunLoop.WallTime
 

@@ -127,7 +127,6 @@ public final class WallTimer: RunLoop.TimedItem {
         return next
     }
 
-    /// The wall clock was set.
     func clockWasSet(in loop: RunLoop) {
         if !isCalling && isValid { armForNext(in: loop) }
     }

@@ -12,12 +12,7 @@ extension RunLoop {
         private let source: @Sendable () -> UInt64
 
         /// The generator of a world's numbers.
-        package static let source = WorldLocal<@Sendable () -> UInt64> { _ in
-            {
-                var system = SystemRandomNumberGenerator()
-                return system.next()
-            }
-        }
+        package static let source = WorldLocal<@Sendable () -> UInt64> { _ in { .random(in: .min ... .max) } }
 
         package init(_ source: @escaping @Sendable () -> UInt64) {
             self.source = source

@@ -119,7 +119,6 @@ package final class SharedLocals: Sendable {
 
     package init() {}
 
-    /// Releases all values.
     package func removeAll() {
         var last = Locals()
         locals.withLock { swap(&$0, &last) }

@@ -1,5 +1,0 @@
-#if Adapters
-internal import RunLoopCore
-
-extension LoopMetrics: Opaque {}
-#endif
