@@ -48,6 +48,12 @@ extension RunLoop {
             "RunLoop.main is used on the main thread only; from here use RunLoop.Remote.main")
         return current
     }
+
+    /// The world outside of all simulations.
+    package static var realWorld: any World { RealWorld.shared }
+
+    /// The world of the calling thread: that of its loop, or the real one.
+    package static var currentWorld: any World { installedReference?.with { $0.world } ?? RealWorld.shared }
 }
 
 extension RunLoop.Remote {
@@ -57,14 +63,6 @@ extension RunLoop.Remote {
     /// In a process that was forked without `exec`, a remote that the parent has used reaches no loop. Use the loop's
     /// own ``RunLoop/remote`` there.
     public static var main: RunLoop.Remote { RunLoop.mainRemotes[RunLoop.currentWorld] ?? MainLoop.shared.remote }
-}
-
-extension RunLoop {
-    /// The world outside of all simulations.
-    package static var realWorld: any World { RealWorld.shared }
-
-    /// The world of the calling thread: that of its loop, or the real one.
-    package static var currentWorld: any World { installedReference?.with { $0.world } ?? RealWorld.shared }
 }
 
 /// State that the main thread's loop and its remote share.

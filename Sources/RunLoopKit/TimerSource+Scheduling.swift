@@ -89,9 +89,7 @@ extension TimerSource {
         activate()
         return self
     }
-}
 
-extension TimerSource {
     /// A source of the calling thread's loop, active at once. Keep it: it stops when it is released.
     @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
     public static func scheduled(

@@ -36,8 +36,7 @@ extension RunLoop {
 
     /// For example `timer "poll" (Daemon/main.swift:12) and 2 more are`.
     private static func list(_ items: [Dump.Item]) -> String {
-        let first = "\(items[0].kind)\(items[0].name.map { " \(quoted($0))" } ?? "") (\(items[0].origin))"
-        return items.count == 1 ? first + " is" : first + " and \(items.count - 1) more are"
+        items[0].title + (items.count == 1 ? " is" : " and \(items.count - 1) more are")
     }
 }
 

@@ -1,14 +1,15 @@
 extension RunLoop.Dump.Item: CustomStringConvertible {
     /// For example `timer "poll" (Daemon/main.swift:12) in default, due 3.500000000, every 0.5 seconds`.
     public var description: String {
-        var text = "\(kind)"
-        if let name { text += " \(quoted(name))" }
-        text += " (\(origin)) in " + (isEverywhere ? "every mode" : modes.map(\.name).joined(separator: ", "))
+        var text = "\(title) in " + (isEverywhere ? "every mode" : modes.map(\.name).joined(separator: ", "))
         if isCommon { text += " (common)" }
         if let deadline { text += ", due \(deadline)" }
         if let detail { text += ", \(detail)" }
         return text
     }
+
+    /// For example `timer "poll" (Daemon/main.swift:12)`.
+    var title: String { "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))" }
 }
 
 extension RunLoop.Dump: CustomStringConvertible {
@@ -26,8 +27,7 @@ extension RunLoop.Dump: CustomStringConvertible {
         }
         lines += items.map { "  \($0)" }
         for cycle in cyclesOfWaiting {
-            let names = (cycle + cycle.prefix(1)).map { "task\($0.name.map { " \(quoted($0))" } ?? "") (\($0.origin))" }
-            lines.append("cycle of waiting: " + names.joined(separator: " awaits "))
+            lines.append("cycle of waiting: " + (cycle + cycle.prefix(1)).map(\.title).joined(separator: " awaits "))
         }
         lines.append("\(statistics)")
         return lines.joined(separator: "\n")

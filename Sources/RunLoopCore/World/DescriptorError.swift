@@ -19,9 +19,7 @@ public enum DescriptorError: Error, Equatable, CustomStringConvertible {
             "descriptor \(descriptor) cannot be watched: errno \(errno)"
         }
     }
-}
 
-extension DescriptorError {
     /// Throws if no driver can wait for the descriptor.
     package static func check(_ descriptor: Int32) throws(DescriptorError) {
         var status = stat()
