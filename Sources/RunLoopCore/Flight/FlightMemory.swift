@@ -72,7 +72,7 @@ final class FlightMemory: Sendable {
         private let (start, end, counter): (Word, Word, Word)
         private var written: UInt64 = 0
 
-        /// It begins at the beginning of the ring.
+        /// A writer that begins with the first place of the ring.
         init(_ memory: FlightMemory) {
             let ring = FlightMemory.pageSize + memory.nameBytes
             start = memory.word(at: ring)

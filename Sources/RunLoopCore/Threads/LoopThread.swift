@@ -77,7 +77,7 @@ public final class LoopThread: Sendable {
         }
     }
 
-    /// Starts a thread in `world`, whose ``World/makeSeat(named:isService:)`` says what a service is.
+    /// Starts a thread in `world`. A service only serves others, as ``World/makeSeat(named:isService:)`` explains.
     package convenience init(
         name: String, in world: any World, isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
     ) {
