@@ -64,9 +64,7 @@ extension ByteStream {
     package func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
         pieces.first { !$0.isEmpty }.map { write($0) } ?? .done(0)
     }
-}
 
-extension ByteStream {
     /// Sends the pieces whose bytes `room` describes, and those that are left to describe.
     func write(
         _ pieces: ArraySlice<[UInt8]>, into room: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>, described: Int

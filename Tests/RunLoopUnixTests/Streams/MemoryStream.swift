@@ -1,8 +1,9 @@
 internal import Glibc
-package import RunLoopKit
+internal import RunLoopKit
+internal import RunLoopUnix
 
 /// One of two ends of a stream in memory: bytes written to one end are read from the other. Both belong to one loop.
-package final class MemoryStream: ByteStream {
+final class MemoryStream: ByteStream {
     private let capacity: Int
     private let incoming = ByteBuffer(capacity: 64)
     private weak var peer: MemoryStream?
@@ -10,15 +11,15 @@ package final class MemoryStream: ByteStream {
     private var hasEnded = false
     private var source: CustomSource?
 
-    package var owner: (any StreamOwner)?
-    package var interest: DescriptorEvents = [] {
+    var owner: (any StreamOwner)?
+    var interest: DescriptorEvents = [] {
         didSet { tell() }
     }
 
     /// A pair of connected ends.
     ///
     /// - Parameter capacity: the most unread bytes that each end holds.
-    package static func pair(capacity: Int = 64 * 1024) -> (MemoryStream, MemoryStream) {
+    static func pair(capacity: Int = 64 * 1024) -> (MemoryStream, MemoryStream) {
         let (one, other) = (MemoryStream(capacity), MemoryStream(capacity))
         (one.peer, other.peer) = (other, one)
         return (one, other)
@@ -32,16 +33,16 @@ package final class MemoryStream: ByteStream {
         close(.incomplete)
     }
 
-    package var isOpen: Bool { true }
-    package var holdsInput: Bool { false }
-    package private(set) var failure: (any StreamFailure)?
-    package var fileDescriptor: Int32 { -1 }
-    package var name: String? {
+    var isOpen: Bool { true }
+    var holdsInput: Bool { false }
+    private(set) var failure: (any StreamFailure)?
+    var fileDescriptor: Int32 { -1 }
+    var name: String? {
         didSet { source?.name = sourceName }
     }
     private var sourceName: String { name ?? "stream in memory" }
 
-    package func open(
+    func open(
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
         let source = CustomSource(origin: origin) { [self] _ in
@@ -59,7 +60,7 @@ package final class MemoryStream: ByteStream {
     /// The events for which the end is ready now.
     private var readiness: DescriptorEvents {
         var events: DescriptorEvents = []
-        if !incoming.isEmpty || peer == nil || peer!.hasEnded { events.insert(.readable) }
+        if incoming.count > 0 || peer == nil || peer!.hasEnded { events.insert(.readable) }
         if peer == nil || peer!.incoming.count < peer!.capacity { events.insert(.writable) }
         return events
     }
@@ -68,8 +69,8 @@ package final class MemoryStream: ByteStream {
         if !interest.isDisjoint(with: readiness) { source?.signal() }
     }
 
-    package func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
-        guard !incoming.isEmpty else { return peer == nil || peer!.hasEnded ? .ended : .mustWait }
+    func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
+        guard incoming.count > 0 else { return peer == nil || peer!.hasEnded ? .ended : .mustWait }
         let count = min(room.count, incoming.count)
         room.copyMemory(from: UnsafeRawBufferPointer(rebasing: incoming.bytes.prefix(count)))
         incoming.discard(count)
@@ -77,7 +78,7 @@ package final class MemoryStream: ByteStream {
         return .done(count)
     }
 
-    package func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
+    func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
         guard let peer, !hasEnded else {
             failure = SystemError("write to the connection", errno: EPIPE)
             return .failed
@@ -89,23 +90,23 @@ package final class MemoryStream: ByteStream {
         return .done(count)
     }
 
-    package func endWriting() -> StreamResult {
+    func endWriting() -> StreamResult {
         hasEnded = true
         peer?.tell()
         return .done(0)
     }
 
-    package func mayClose(peerHasEnded: Bool) -> Bool { true }
-    package var unsentOutput: Int { 0 }
+    func mayClose(peerHasEnded: Bool) -> Bool { true }
+    var unsentOutput: Int { 0 }
 
     /// Removes the stream from its loop. It may be opened on another loop of the thread.
-    package func leave() {
+    func leave() {
         source?.invalidationHandler = nil
         source?.invalidate()
         (source, owner) = (nil, nil)
     }
 
-    package func close(_ ending: StreamEnding) {
+    func close(_ ending: StreamEnding) {
         guard !isClosed else { return }
         (isClosed, hasEnded) = (true, true)
         leave()

@@ -1,0 +1,1 @@
+../RunLoopUnixTests/Streams/MemoryStream.swift
