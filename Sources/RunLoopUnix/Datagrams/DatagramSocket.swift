@@ -91,8 +91,7 @@ public final class DatagramSocket {
         address: Endpoint, peer: Endpoint? = nil, on loop: RunLoop, modes: RunLoop.Modes = .common,
         options: Options = Options(), receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
-        let system = WorldSystem.of(loop)
-        let descriptor = try OpenedDatagramSocket(system: system).open(address, to: peer, options)
+        let descriptor = try WorldSystem.of(loop).openDatagramSocket(at: address, to: peer, options)
         try self.init(
             descriptor, path: address.filePath, on: loop, modes, options, receive,
             RunLoop.Origin(file: file, line: line))
@@ -104,7 +103,7 @@ public final class DatagramSocket {
         peer: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
-        let descriptor = try OpenedDatagramSocket(system: WorldSystem.of(loop)).open(nil, to: peer, options)
+        let descriptor = try WorldSystem.of(loop).openDatagramSocket(at: nil, to: peer, options)
         try self.init(
             descriptor, path: nil, on: loop, modes, options, receive, RunLoop.Origin(file: file, line: line))
     }
@@ -119,7 +118,7 @@ public final class DatagramSocket {
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let system = WorldSystem.of(loop)
-        try OpenedDatagramSocket(system: system).check(descriptor)
+        try system.checkHasDatagrams(descriptor)
         system.prepare(descriptor)
         try self.init(
             descriptor, path: nil, on: loop, modes, options, receive, RunLoop.Origin(file: file, line: line))

@@ -85,7 +85,7 @@ public final class Listener {
         handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let system = WorldSystem.of(loop)
-        let descriptor = try ListeningSocket(system: system).open(address, options)
+        let descriptor = try system.openListener(address, options)
         let path = address.filePath.flatMap { path in system.socketFile(at: path).map { (path, $0) } }
         try self.init(
             inherited: descriptor, path: path, on: loop, modes: modes, options: options, handler: handler,
@@ -101,7 +101,7 @@ public final class Listener {
         inherited descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
-        try ListeningSocket(system: WorldSystem.of(loop)).check(descriptor)
+        try WorldSystem.of(loop).checkListens(descriptor)
         try self.init(
             inherited: descriptor, path: nil, on: loop, modes: modes, options: options, handler: handler,
             file: file, line: line)

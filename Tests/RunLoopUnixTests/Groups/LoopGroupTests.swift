@@ -143,7 +143,7 @@ struct LoopGroupTests {
     func inherited(isUnix: Bool) throws {
         let address = isUnix ? try Endpoint(path: "@rlk-inherited-\(getpid())") : Self.local
         // It stays open, as in a service manager.
-        let socket = try ListeningSocket(system: RealSystem.shared).open(address, Listener.Options())
+        let socket = try RealSystem.shared.openListener(address, Listener.Options())
         defer { close(socket) }
         var late: [Peer] = []
         for round in 1...3 {

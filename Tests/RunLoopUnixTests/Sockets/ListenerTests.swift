@@ -59,7 +59,7 @@ struct ListenerTests {
             if ofInherited == nil {
                 listener = try Listener(address: address, on: simulation.loop, options: options, handler: handler)
             } else {
-                let descriptor = try ListeningSocket(system: RealSystem.shared).open(address, options)
+                let descriptor = try RealSystem.shared.openListener(address, options)
                 options.hasNoDelay = isWanted
                 listener = try Listener(
                     inherited: descriptor, on: simulation.loop, options: options, handler: handler)

@@ -1,44 +1,35 @@
 internal import Glibc
 
-/// Opens and checks datagram sockets.
-struct OpenedDatagramSocket {
-    let system: any SystemCalls
-
+extension SystemCalls {
+    /// Opens a datagram socket.
+    ///
     /// - Parameters:
     ///   - address: the address to bind to; `nil` if the system chooses one.
     ///   - peer: the peer to connect to, if any.
-    func open(
-        _ address: Endpoint?, to peer: Endpoint?, _ options: DatagramSocket.Options
+    func openDatagramSocket(
+        at address: Endpoint?, to peer: Endpoint?, _ options: DatagramSocket.Options
     ) throws(SystemError) -> Int32 {
         let family = (address ?? peer)!.family
-        let descriptor = system.datagramSocket(family)
+        let descriptor = datagramSocket(family)
         guard descriptor >= 0 else { throw .last("open a datagram socket") }
         do throws(SystemError) {
             set(options, of: descriptor, family)
-            if let address { try bind(descriptor, to: address, options) }
-            if let peer, system.connect(descriptor, to: peer) != 0 { throw .last("connect to \(peer)") }
+            if let address, address.path != "" {
+                try bind(
+                    descriptor, to: address, permissions: options.permissions,
+                    replacesStale: options.replacesStalePath, probe: datagramSocket)
+            }
+            if let peer, connect(descriptor, to: peer) != 0 { throw .last("connect to \(peer)") }
             return descriptor
         } catch {
-            system.close(descriptor)
+            close(descriptor)
             throw error
-        }
-    }
-
-    private func bind(
-        _ descriptor: Int32, to address: Endpoint, _ options: DatagramSocket.Options
-    ) throws(SystemError) {
-        guard address.path != "" else { return }
-        if let path = address.filePath {
-            let name = SocketPath(path, of: address, replacesStale: options.replacesStalePath, system)
-            try name.bind(descriptor, permissions: options.permissions, probe: system.datagramSocket)
-        } else {
-            guard system.bind(descriptor, to: address) == 0 else { throw .last("bind to \(address)") }
         }
     }
 
     private func set(_ options: DatagramSocket.Options, of descriptor: Int32, _ family: Int32) {
         func set(_ level: Int32, _ option: Int32, _ value: Int32) {
-            system.setOption(descriptor, level, option, value)
+            setOption(descriptor, level, option, value)
         }
         if let size = options.receiveBufferSize { set(SOL_SOCKET, SO_RCVBUF, size) }
         if let size = options.sendBufferSize { set(SOL_SOCKET, SO_SNDBUF, size) }
@@ -64,8 +55,9 @@ struct OpenedDatagramSocket {
         set(six, IPV6_MULTICAST_LOOP, options.multicastLoops ? 1 : 0)
     }
 
-    func check(_ descriptor: Int32) throws(SystemError) {
-        guard let type = system.option(descriptor, SOL_SOCKET, SO_TYPE) else {
+    /// Checks that a descriptor from elsewhere has datagrams.
+    func checkHasDatagrams(_ descriptor: Int32) throws(SystemError) {
+        guard let type = option(descriptor, SOL_SOCKET, SO_TYPE) else {
             throw .last("use descriptor \(descriptor) as a datagram socket")
         }
         guard type == Int32(SOCK_DGRAM.rawValue) else {

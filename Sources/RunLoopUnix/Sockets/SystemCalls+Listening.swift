@@ -1,0 +1,79 @@
+internal import Glibc
+
+extension SystemCalls {
+    /// Opens a stream socket that listens.
+    func openListener(_ address: Endpoint, _ options: Listener.Options) throws(SystemError) -> Int32 {
+        let descriptor = socket(address.family)
+        guard descriptor >= 0 else { throw .last("open a socket for \(address)") }
+        do throws(SystemError) {
+            if address.family == AF_INET6 {
+                setOption(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, options.isDualStack ? 0 : 1)
+            }
+            if address.filePath == nil {
+                setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
+                if options.reusesPort { setOption(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
+                // Its connections inherit the option.
+                if options.hasNoDelay { setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+            }
+            try bind(
+                descriptor, to: address, permissions: options.permissions, replacesStale: options.replacesStalePath,
+                probe: self.socket)
+            guard listen(descriptor, backlog: options.backlog) == 0 else { throw .last("listen on \(address)") }
+            return descriptor
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    /// Checks that a descriptor from elsewhere listens.
+    func checkListens(_ descriptor: Int32) throws(SystemError) {
+        guard let listens = option(descriptor, SOL_SOCKET, SO_ACCEPTCONN) else {
+            throw .last("use descriptor \(descriptor) as a listening socket")
+        }
+        guard listens != 0 else {
+            throw SystemError("descriptor \(descriptor) is a socket that does not listen", errno: EINVAL)
+        }
+    }
+
+    /// Binds a socket to an address. A path then has exactly the requested permissions.
+    ///
+    /// - Parameters:
+    ///   - replacesStale: whether a path on which no process answers is replaced.
+    ///   - probe: makes a socket of the same type for a family, to see whether a process answers.
+    func bind(
+        _ descriptor: Int32, to address: Endpoint, permissions: UInt32, replacesStale: Bool, probe: (Int32) -> Int32
+    ) throws(SystemError) {
+        guard let path = address.filePath else {
+            guard bind(descriptor, to: address) == 0 else { throw .last("bind to \(address)") }
+            return
+        }
+        guard permissions & ~0o777 == 0 else {
+            throw SystemError("give \(path) the permissions \(String(permissions, radix: 8))", errno: EINVAL)
+        }
+        if replacesStale { try removeStaleSocket(at: path, address, probe) }
+        // On Linux the path gets the permissions of the socket less those of the umask, so that it never has too many.
+        // The umask itself belongs to the whole process, and must not change even for a moment.
+        guard setPermissions(permissions, of: descriptor) == 0 else {
+            throw .last("set the permissions of \(path)")
+        }
+        guard bind(descriptor, to: address) == 0 else { throw .last("bind to \(address)") }
+        guard setPermissions(permissions, at: path) == 0 else {
+            let error = SystemError.last("set the permissions of \(path)")
+            _ = removeFile(at: path)
+            throw error
+        }
+    }
+
+    /// Removes a stale socket. A file that is no socket stays, and so does a socket on which a process answers.
+    private func removeStaleSocket(
+        at path: String, _ address: Endpoint, _ probe: (Int32) -> Int32
+    ) throws(SystemError) {
+        guard let file = socketFile(at: path) else { return }
+        let probe = probe(AF_UNIX)
+        guard probe >= 0 else { throw .last("open a socket for \(address)") }
+        defer { close(probe) }
+        guard connect(probe, to: address) != 0, errno == ECONNREFUSED else { return }
+        remove(file, at: path)
+    }
+}
