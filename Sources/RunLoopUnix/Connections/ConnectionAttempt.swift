@@ -5,7 +5,6 @@ package import RunLoopKit
 public final class ConnectionAttempt {
     package typealias Outcome = Result<DescriptorStream, Connection.ConnectError>
 
-    /// The target of an attempt.
     package enum Target {
         case address(Endpoint)
         case host(String, port: UInt16)

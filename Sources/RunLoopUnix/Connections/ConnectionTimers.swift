@@ -46,39 +46,31 @@ final class ConnectionTimers {
         idle?.cancel()
         inputIdle?.cancel()
         (idle, inputIdle) = (nil, nil)
-        if let timeout = limits.idleTimeout { checkIdle(at: lastActivity + timeout, timeout) }
-        if let timeout = limits.inputTimeout { checkInput(at: lastInput + timeout, timeout, reads) }
+        if let timeout = limits.idleTimeout { check(at: lastActivity + timeout, timeout) }
+        if let timeout = limits.inputTimeout { check(at: lastInput + timeout, timeout, while: reads) }
         ends.total = limits.totalTimeout.map { beginning + $0 }
         arm()
     }
 
-    private func checkIdle(at date: RunLoop.Instant, _ timeout: Duration, isOver: Bool = false) {
-        idle = loop.perform(at: date, inModes: modes, label: Self.idleTimeout, origin: origin) { [unowned self] in
-            let (end, now) = (lastActivity + timeout, loop.now)
+    /// - Parameter reads: for the input timeout, whether the connection reads; `nil` for the idle timeout.
+    private func check(
+        at date: RunLoop.Instant, _ timeout: Duration, while reads: (() -> Bool)? = nil, isOver: Bool = false
+    ) {
+        let label = reads == nil ? Self.idleTimeout : Self.inputTimeout
+        let call = loop.perform(at: date, inModes: modes, label: label, origin: origin) { [unowned self] in
+            if reads?() == false { lastInput = loop.now }
+            let (end, now) = ((reads == nil ? lastActivity : lastInput) + timeout, loop.now)
             if end > now || loop.hasReadyDescriptors && !isOver {
-                checkIdle(at: max(end, now), timeout, isOver: end <= now)
+                check(at: max(end, now), timeout, while: reads, isOver: end <= now)
             } else {
                 expired(.idleTimeout)
             }
         }
+        if reads == nil { idle = call } else { inputIdle = call }
     }
 
     func noteActivity() {
         if idle != nil { lastActivity = loop.now }
-    }
-
-    private func checkInput(
-        at date: RunLoop.Instant, _ timeout: Duration, _ reads: @escaping () -> Bool, isOver: Bool = false
-    ) {
-        inputIdle = loop.perform(at: date, inModes: modes, label: Self.inputTimeout, origin: origin) { [unowned self] in
-            if !reads() { lastInput = loop.now }
-            let (end, now) = (lastInput + timeout, loop.now)
-            if end > now || loop.hasReadyDescriptors && !isOver {
-                checkInput(at: max(end, now), timeout, reads, isOver: end <= now)
-            } else {
-                expired(.idleTimeout)
-            }
-        }
     }
 
     /// Records that bytes were received.

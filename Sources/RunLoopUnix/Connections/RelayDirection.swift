@@ -10,7 +10,7 @@ final class RelayDirection {
     private var buffer: ByteBuffer?
     private let pool: BufferPool
     /// The pipe, made when the first large piece has come.
-    private var pipe: SplicePipe?
+    private(set) var pipe: SplicePipe?
     private var maySplice: Bool
     /// The number of following pieces that go through the pipe.
     private var splices = 0
@@ -52,9 +52,6 @@ final class RelayDirection {
         maySplice = usesKernel
         hasSourceEnded = from.hasPeerEnded
     }
-
-    /// Whether the kernel moves large pieces.
-    var hasPipe: Bool { pipe != nil }
 
     private var isEmpty: Bool { buffer == nil && pipe?.isEmpty != false }
 

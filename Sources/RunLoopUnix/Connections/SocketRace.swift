@@ -4,8 +4,6 @@ internal import RunLoopKit
 /// Connects to the first of some addresses that answers (RFC 8305, section 5): attempts begin one after another, at
 /// most ``stagger`` apart. Its timer keeps it.
 final class SocketRace {
-    typealias Completion = (Result<DescriptorStream, Connection.ConnectError>) -> Void
-
     /// The time after which the next attempt begins beside a pending one.
     static let stagger = Duration.milliseconds(250)
 
@@ -15,14 +13,14 @@ final class SocketRace {
     private var waiting: ArraySlice<Endpoint>
     private var sockets: [ConnectingSocket] = []
     private var failures: [SystemError] = []
-    private var completion: Completion?
+    private var completion: ((ConnectionAttempt.Outcome) -> Void)?
     private var next: Timer?
     private var deadline: Timer?
 
     /// A race of one address or more.
     init(
         _ addresses: [Endpoint], on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin,
-        _ completion: @escaping Completion
+        _ completion: @escaping (ConnectionAttempt.Outcome) -> Void
     ) {
         (self.loop, self.modes, self.origin) = (loop, modes, origin)
         (waiting, self.completion) = (addresses[...], completion)
@@ -41,7 +39,8 @@ final class SocketRace {
     /// Begins the race, and never reports the outcome before this has returned.
     func begin(until date: RunLoop.Instant) {
         let deadline = Timer(at: date, origin: origin) { [self] _ in
-            fail(failures + sockets.map { SystemError("connect to \($0.address)", errno: ETIMEDOUT) })
+            let pending = sockets.map { SystemError("connect to \($0.address)", errno: ETIMEDOUT) }
+            finish(.failure(.addresses(failures + pending)))
         }
         deadline.name = "timeout of connecting to \(waiting.map(\.description).joined(separator: ", "))"
         loop.add(deadline, forMode: modes)
@@ -76,21 +75,20 @@ final class SocketRace {
         guard let index = sockets.firstIndex(where: { $0 === socket }) else { return }
         sockets.remove(at: index)
         if reason == 0 {
-            let completion = completion
-            cancel()
-            completion?(.success(socket.takeStream()))
+            finish(.success(socket.takeStream()))
         } else {
             socket.cancel()
             failures.append(SystemError("connect to \(socket.address)", errno: reason))
             beginNext()
-            if sockets.isEmpty { fail(failures) }
+            if sockets.isEmpty { finish(.failure(.addresses(failures))) }
         }
     }
 
-    private func fail(_ errors: [SystemError]) {
+    /// - Parameter result: made when the other sockets are closed.
+    private func finish(_ result: @autoclosure () -> ConnectionAttempt.Outcome) {
         let completion = completion
         cancel()
-        completion?(.failure(.addresses(errors)))
+        completion?(result())
     }
 }
 
@@ -143,6 +141,6 @@ private final class ConnectingSocket {
     /// Returns a stream that takes over the connected socket.
     func takeStream() -> DescriptorStream {
         defer { descriptor = -1 }
-        return DescriptorStream(descriptor, system, isClient: true)
+        return DescriptorStream(input: descriptor, output: descriptor, system, isClient: true)
     }
 }

@@ -34,12 +34,7 @@ package final class DescriptorStream: ByteStream {
 
     /// A stream on a descriptor that is read and written.
     package convenience init(_ descriptor: Int32, on loop: RunLoop) {
-        self.init(descriptor, WorldSystem.of(loop))
-    }
-
-    /// - Parameter isClient: whether this side has connected: the other side answers.
-    convenience init(_ descriptor: Int32, _ system: any SystemCalls, isClient: Bool = false) {
-        self.init(input: descriptor, output: descriptor, system, isClient: isClient)
+        self.init(input: descriptor, output: descriptor, WorldSystem.of(loop))
     }
 
     /// A stream that is read from one descriptor and written to another; -1 stands for none.
@@ -47,7 +42,7 @@ package final class DescriptorStream: ByteStream {
         self.init(input: input, output: output, WorldSystem.of(loop))
     }
 
-    private init(input: Int32, output: Int32, _ system: any SystemCalls, isClient: Bool = false) {
+    init(input: Int32, output: Int32, _ system: any SystemCalls, isClient: Bool = false) {
         self.isClient = isClient
         self.input = input
         self.output = output

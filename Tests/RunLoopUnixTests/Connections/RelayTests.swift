@@ -194,9 +194,8 @@ struct RelayTests {
         for (one, other) in sockets { for descriptor in [one, other] { RealSystem.shared.prepare(descriptor) } }
         let handedOver = sockets.map {
             HandedOver(
-                stream: DescriptorStream($0.1, RealSystem.shared), isStarted: true, limits: Connection.Limits(),
-                input: nil, output: nil,
-                hasPeerEnded: false, hasFinishedWriting: false)
+                stream: DescriptorStream(input: $0.1, output: $0.1, RealSystem.shared), isStarted: true,
+                limits: Connection.Limits(), input: nil, output: nil, hasPeerEnded: false, hasFinishedWriting: false)
         }
         let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true, BufferPool())
         let (source, sink) = (Peer(sockets[0].0), Peer(sockets[1].0))
@@ -208,7 +207,7 @@ struct RelayTests {
             direction.mayRead = true
             #expect(direction.move() == nil)
             #expect(areSame(Array(sink.receiveBytes() ?? []), Array(piece)))
-            pipes.append(direction.hasPipe)
+            pipes.append(direction.pipe != nil)
         }
         #expect(pipes == [false, false, false] + Array(repeating: true, count: 42))
         source.end()
@@ -223,9 +222,8 @@ struct RelayTests {
             for descriptor in [first.0, first.1, second.0, second.1] { RealSystem.shared.prepare(descriptor) }
             let handedOver = [first.1, second.1].map {
                 HandedOver(
-                    stream: DescriptorStream($0, RealSystem.shared), isStarted: true, limits: Connection.Limits(),
-                    input: nil, output: nil,
-                    hasPeerEnded: false, hasFinishedWriting: false)
+                    stream: DescriptorStream(input: $0, output: $0, RealSystem.shared), isStarted: true,
+                    limits: Connection.Limits(), input: nil, output: nil, hasPeerEnded: false, hasFinishedWriting: false)
             }
             let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true, BufferPool())
             let (source, sink) = (Peer(first.0), Peer(second.0))
