@@ -92,4 +92,59 @@ extension Connection {
         attempt.begin()
         return attempt
     }
+
+    /// A failure to connect to a host; with ``Retry``, the failure of the last try. A value and `Sendable`.
+    public enum ConnectError: Error, Sendable, Equatable, CustomStringConvertible {
+        /// The look-up of the host's name failed, or found no address.
+        case lookup(HostResolver.Failure)
+        /// All attempts to connect failed. The errors of the tried addresses, at least one, in the order of their
+        /// failure. Attempts that were pending at the timeout come last, with `ETIMEDOUT`.
+        case addresses([SystemError])
+
+        /// The failure in one line, with the name or with each tried address.
+        public var description: String {
+            switch self {
+            case .lookup(let failure): "look up \(failure)"
+            case .addresses(let errors): errors.map(\.description).joined(separator: "; ")
+            }
+        }
+    }
+
+    // MARK: For tasks
+
+    /// Connects to an address, and returns a connection for tasks, which is not started yet. In all other respects this
+    /// behaves as the form with a completion handler. Await it on the loop's thread.
+    ///
+    /// - Throws: ``SystemError``; `CancellationError` if the task is cancelled, which closes the socket;
+    ///   `RunLoop.WaitError` if the loop has ended.
+    public nonisolated(nonsending) static func connect(
+        to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        timeout: Duration = .seconds(30), file: StaticString = #fileID, line: UInt32 = #line
+    ) async throws -> Connection {
+        try await CompletionWait<Result<Connection, SystemError>>.value(on: loop) { completion in
+            let attempt = connect(
+                to: address, on: loop, modes: modes, limits: limits, timeout: timeout, completion: completion,
+                file: file, line: line)
+            // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
+            return { [weak attempt] in attempt?.cancel() }
+        }.get()
+    }
+
+    /// Looks up a host, connects to it, and returns a connection for tasks, which is not started yet. In all other
+    /// respects this behaves as the form with a completion handler. Await it on the loop's thread.
+    ///
+    /// - Throws: ``ConnectError``; `CancellationError` if the task is cancelled, which leaves nothing open;
+    ///   `RunLoop.WaitError` if the loop has ended.
+    public nonisolated(nonsending) static func connect(
+        host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        timeout: Duration = .seconds(30), retry: Retry? = nil, file: StaticString = #fileID, line: UInt32 = #line
+    ) async throws -> Connection {
+        try await CompletionWait<Result<Connection, ConnectError>>.value(on: loop) { completion in
+            let attempt = connect(
+                host: host, port: port, on: loop, modes: modes, limits: limits, timeout: timeout, retry: retry,
+                completion: completion, file: file, line: line)
+            // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
+            return { [weak attempt] in attempt?.cancel() }
+        }.get()
+    }
 }

@@ -33,6 +33,7 @@ extension Connection {
         public init() {}
 
         var countsIdleTime: Bool { idleTimeout != nil || inputTimeout != nil }
+        var timeouts: (Duration?, Duration?, Duration?) { (idleTimeout, inputTimeout, totalTimeout) }
     }
 
     /// The reason for which a connection was closed. A value and `Sendable`.

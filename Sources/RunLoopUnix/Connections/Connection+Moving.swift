@@ -35,9 +35,13 @@ extension Connection {
         to loop: RunLoop.Remote, inModes modes: RunLoop.Modes = .common,
         arrival: @escaping @Sendable (RunLoop, consuming Moved) -> Void
     ) {
-        leave { handedOver in
-            let parcel = Parcel(Moved(handedOver))
-            loop.perform(inModes: modes) { arrival($0, parcel.take()) }
+        guard departure == nil else { return }
+        update {
+            guard machine.move() else { return }
+            departure = { handedOver in
+                let parcel = Parcel(Moved(handedOver))
+                loop.perform(inModes: modes) { arrival($0, parcel.take()) }
+            }
         }
     }
 
@@ -61,8 +65,13 @@ extension Connection {
         var moved = moved
         let content = moved.take()
         self.init(
-            content, on: loop, modes: modes, limits: limits ?? content.limits,
+            content.stream, on: loop, modes: modes, limits: limits ?? content.limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
+        (input, output) = (content.input, content.output)
+        machine.inputChanged(to: input?.count ?? 0)
+        if content.hasPeerEnded { machine.peerEnded() }
+        machine.outputChanged(to: pendingOutput)
+        if content.hasFinishedWriting { machine.finishWriting() }
     }
 
     /// Passes the stream to another owner, with its unused input and unsent output.
@@ -74,28 +83,20 @@ extension Connection {
             !machine.isReceiving, "a connection cannot be handed over in its receive handler: post a block to the loop")
         let handedOver = HandedOver(
             stream: stream, isStarted: !machine.isNew, limits: limits, input: input, output: output,
-            hasPeerEnded: machine.hasReadEnd, hasFinishedWriting: machine.hasFinishedWriting)
+            hasPeerEnded: machine.hasReadEnd, hasFinishedWriting: machine.endsAfterOutput)
         if let reason { machine.close(reason) }
         machine.closed()
         machine.inputChanged(to: 0)
         input = nil
-        letGo { handler in if let reason { handler?(self, reason) } }
+        letGo(reporting: reason)
         return handedOver
-    }
-
-    /// Removes the connection from its loop as soon as none of its handlers is on the stack.
-    ///
-    /// - Parameter departure: called with the connection's stream and buffers.
-    func leave(_ departure: @escaping (HandedOver) -> Void) {
-        guard self.departure == nil else { return }
-        update { if machine.move() { self.departure = departure } }
     }
 
     func depart() {
         guard isOpen, let departure else { return }
         // A handler runs the loop: the move waits until it has returned.
-        guard !machine.isCorked else { return _ = machine.move() }
-        if !isNew { stream.leave() }
+        guard machine.handlers == 0 else { return _ = machine.move() }
+        if !machine.isNew { stream.leave() }
         departure(handOver(reporting: .moved))
     }
 

@@ -36,13 +36,37 @@ extension Connection {
     /// So many bytes were sent: calls the blocks for them.
     func notify(sent count: Int) {
         notices?.note(sent: count)
-        while let body = notices?.next() { call { body($0, true) } }
+        while let (body, _) = notices?.next() { call { body($0, true) } }
         if notices?.isEmpty == true { notices = nil }
     }
 
     /// The connection is closed: calls the blocks that are left.
     func endNotices() {
-        while let (body, isSent) = notices?.last() { body(self, isSent) }
+        while let (body, isSent) = notices?.next(atEnd: true) { body(self, isSent) }
         notices = nil
+    }
+}
+
+/// The blocks that wait until output is sent.
+struct SentNotices {
+    typealias Notice = (Connection, Bool) -> Void
+
+    private var waiting: [(end: Int, body: Notice)] = []
+    /// The number of bytes that were sent since the first notice.
+    private var sent = 0
+
+    /// Adds a block for the bytes that wait now; `nil` if they will not be sent.
+    mutating func add(after pending: Int?, _ body: @escaping Notice) {
+        waiting.append((pending.map { sent + $0 } ?? .max, body))
+    }
+
+    mutating func note(sent count: Int) { sent += count }
+
+    var isEmpty: Bool { waiting.isEmpty }
+
+    /// The next block whose bytes are sent or, at the end, of all; and whether they are sent.
+    mutating func next(atEnd: Bool = false) -> (body: Notice, isSent: Bool)? {
+        guard let first = waiting.first, atEnd || first.end <= sent else { return nil }
+        return (waiting.removeFirst().body, first.end <= sent)
     }
 }

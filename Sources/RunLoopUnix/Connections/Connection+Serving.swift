@@ -11,7 +11,7 @@ extension Connection {
     @inline(__always)
     func update(_ event: () throws -> Void) rethrows {
         try event()
-        if !machine.isReceiving || machine.isClosing { settle() }
+        if !machine.isReceiving || machine.mustClose { settle() }
     }
 
     /// Carries out the machine's actions until there is none left.
@@ -120,7 +120,9 @@ extension Connection {
     }
 
     private func endOutput() {
-        if machine.isFinishing && stream.mayClose(peerHasEnded: machine.hasEnded) { return machine.closeFinished() }
+        if machine.isFinishing && stream.mayClose(peerHasEnded: machine.hasPeerEnded) {
+            return machine.close(machine.finishReason)
+        }
         switch stream.endWriting() {
         case .mustWait: machine.block()
         case .failed: outputHasFailed()
@@ -156,11 +158,11 @@ extension Connection {
         machine.closed()
         stream.close(machine.resets ? .reset : pendingOutput == 0 && !isOutputLost ? .complete : .incomplete)
         dropOutput()
-        letGo { $0?(self, reason) }
+        letGo(reporting: reason)
     }
 
-    /// Releases everything that a closed connection no longer needs, and calls its last handler.
-    func letGo(_ callLast: (((Connection, CloseReason) -> Void)?) -> Void) {
+    /// Releases everything that a closed connection no longer needs, and calls its last handler if there is a reason.
+    func letGo(reporting reason: CloseReason?) {
         timers?.invalidate()
         count(0)
         let (handler, dropped) = (
@@ -171,7 +173,7 @@ extension Connection {
         if waits == nil { input = nil }
         (receive, closeHandler, endHandler) = (nil, nil, nil)
         (fullHandler, drainHandler, handshakeHandler) = (nil, nil, nil)
-        callLast(handler)
+        if let reason { handler?(self, reason) }
         waits?.end()
         withExtendedLifetime(dropped) {}
         endNotices()

@@ -24,14 +24,15 @@ extension Connection {
         _ body: nonisolated(nonsending) (Connection) async throws -> Result
     ) async throws -> Result {
         let waits = checkedWaits
-        if isNew { try start() }
+        if machine.isNew { try start() }
         do {
             waits.scopes += 1
             defer { waits.scopes -= 1 }
             let result = try await body(self)
             finish()
             if isOpen { try await waits.makeCloser().wait() }
-            guard hasClosedInOrder else { throw closeError }
+            // All output was sent or moved.
+            guard hasMoved || machine.closeReason == .closed || machine.closeReason == .ended else { throw closeError }
             return result
         } catch {
             close()
@@ -93,14 +94,14 @@ extension Connection {
     /// Whether more than `count` bytes are available; if not, the caller waits for the reader's turn and asks again.
     /// `nil` at the end of the stream.
     func asksForInput(_ waits: ConnectionWaits, beyond count: Int) throws -> Bool? {
-        if isNew { try start() }
+        if machine.isNew { try start() }
         guard !waits.reader.isTaken else { throw RunLoop.WaitError.alreadyWaiting("what a connection receives") }
         while unusedInput <= count {
             guard try !isAtEnd() else {
                 update { machine.endReported(isAnswered: endHandler != nil || waits.scopes > 0) }
                 return nil
             }
-            taskWantsInput()
+            if machine.holdsInput { update { machine.releaseInput() } }
             // That may have read the stream's held input.
             if unusedInput <= count && isOpen { return false }
         }
@@ -114,18 +115,18 @@ extension Connection {
     ///   closed or was finished; `RunLoop.WaitError` if another task waits to write.
     public nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws {
         let waits = checkedWaits
-        if isNew { try start() }
+        if machine.isNew { try start() }
         var taken = 0
         while true {
-            guard mayWrite else { throw WriteError(written: taken, cause: .closed(closeError)) }
+            guard machine.mayWrite else { throw WriteError(written: taken, cause: .closed(closeError)) }
             guard !waits.writer.isTaken else { throw RunLoop.WaitError.alreadyWaiting("room in a connection") }
-            if !isFull {
+            if !machine.isFull {
                 guard taken < bytes.count else { return }
                 // One byte more than fits makes it full.
                 let count = min(bytes.count - taken, limits.highWatermark - pendingOutput + 1)
                 bytes.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[taken..<taken + count])) }
                 taken += count
-                guard isFull else { continue }
+                guard machine.isFull else { continue }
             }
             do { try await waits.writer.wait() } catch is CancellationError {
                 throw WriteError(written: taken, cause: .cancelled)
@@ -151,11 +152,6 @@ extension Connection {
             fatalError("a connection with a receive handler is not awaited; make it without the handler")
         }
         return waits
-    }
-
-    /// Called when a task waits for more input than is available.
-    func taskWantsInput() {
-        if machine.holdsInput { update { machine.releaseInput() } }
     }
 
     /// Passes the available input to a task, and removes the bytes that it uses. A limit applies to bytes that the task
@@ -186,22 +182,14 @@ extension Connection {
 
     /// Whether nothing more can be read. Throws the reason for the close, unless that was the end of the stream.
     func isAtEnd() throws -> Bool {
-        guard !isOpen else { return machine.hasEnded }
-        if machine.closeReason == .ended || (machine.hasEnded && !hasMoved) { return true }
+        guard !isOpen else { return machine.hasPeerEnded }
+        if machine.closeReason == .ended || (machine.hasPeerEnded && !hasMoved) { return true }
         throw closeError
     }
 
     /// The error for the connection's close reason.
     var closeError: any Error {
         machine.closeReason == .loopEnded ? loop.remote.endError : ClosedError(reason: machine.closeReason)
-    }
-
-    var isNew: Bool { machine.isNew }
-    var isFull: Bool { machine.isFull }
-    var mayWrite: Bool { machine.mayWrite }
-    /// Whether the connection was closed in order: all output was sent or moved.
-    var hasClosedInOrder: Bool {
-        hasMoved || machine.closeReason == .closed || machine.closeReason == .ended
     }
 
     /// A failure to write all bytes. `Sendable`.

@@ -114,7 +114,7 @@ public final class Connection {
     /// Whether the last read brought so much that there may be more.
     @exclusivity(unchecked) var isStreaming = false
     /// The blocks that wait for output to be sent; `nil` for none.
-    @exclusivity(unchecked) var notices: SentNotices<(Connection, Bool) -> Void>?
+    @exclusivity(unchecked) var notices: SentNotices?
     /// Receives the stream and the buffers when the connection moves to another loop.
     @exclusivity(unchecked) var departure: ((HandedOver) -> Void)?
 
@@ -177,19 +177,6 @@ public final class Connection {
         if receive == nil { waits = ConnectionWaits(loop.remote) }
     }
 
-    /// A connection that continues where another one has stopped.
-    convenience init(
-        _ handedOver: HandedOver, on loop: RunLoop, modes: RunLoop.Modes, limits: Limits, origin: RunLoop.Origin,
-        receive: ReceiveHandler?
-    ) {
-        self.init(handedOver.stream, on: loop, modes: modes, limits: limits, origin: origin, receive: receive)
-        (input, output) = (handedOver.input, handedOver.output)
-        machine.inputChanged(to: input?.count ?? 0)
-        if handedOver.hasPeerEnded { machine.peerEnded() }
-        machine.outputChanged(to: pendingOutput)
-        if handedOver.hasFinishedWriting { machine.finishWriting() }
-    }
-
     deinit {
         guard machine.isNew else { return }
         loop.trace?(.ignored("\(description) was let go without a start"))
@@ -237,10 +224,7 @@ public final class Connection {
                 budgetedInput = 0
                 count(unusedInput + heldInput)
             }
-            let isSame =
-                old.idleTimeout == limits.idleTimeout && old.inputTimeout == limits.inputTimeout
-                && old.totalTimeout == limits.totalTimeout
-            if !isSame { setTimers() }
+            if limits.timeouts != old.timeouts { setTimers() }
         }
     }
 
@@ -336,7 +320,6 @@ public final class Connection {
 
     private static let mostPieces = 16
 
-    /// Reports once that written bytes are ignored.
     private func tellOfIgnoredWrite() {
         guard !hasToldOfIgnoredWrite else { return }
         hasToldOfIgnoredWrite = true

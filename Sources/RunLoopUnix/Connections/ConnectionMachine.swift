@@ -49,9 +49,9 @@ struct ConnectionMachine: ~Copyable {
     private var state = State.new
     /// Whether bytes can go through the stream.
     private var isStreamOpen = false
-    private var finishReason = Connection.CloseReason.closed
-    private var mustClose = false
-    /// Why the connection is to be closed.
+    private(set) var finishReason = Connection.CloseReason.closed
+    /// Whether it closes next.
+    private(set) var mustClose = false
     private(set) var closeReason = Connection.CloseReason.closed
 
     /// Whether the peer is to see a failure in place of an end.
@@ -62,12 +62,13 @@ struct ConnectionMachine: ~Copyable {
     private var saysMove = false
 
     /// The number of handlers on the stack. Their output is sent when the outermost returns.
-    private var handlers = 0
+    private(set) var handlers = 0
     private(set) var isReceiving = false
     private var pauses = 0
     /// Whether reading is paused because no task has requested the received bytes.
     private(set) var holdsInput = false
-    private var hasPeerEnded = false
+    /// Whether the peer has ended its side, and the owner knows or is about to.
+    private(set) var hasPeerEnded = false
 
     /// The number of bytes that have arrived and are unused.
     private(set) var unusedInput = 0
@@ -86,13 +87,12 @@ struct ConnectionMachine: ~Copyable {
     /// Whether input has arrived since the last look.
     private var hasDiscarded = false
 
-    /// How many bytes wait to be sent.
     private(set) var pendingOutput = 0
     /// The stream has taken all it could, and will say when it takes more.
     private var isBlocked = false
     /// More waits than the high watermark; until it is no more than the low one.
     private(set) var isFull = false
-    private var endsAfterOutput = false
+    private(set) var endsAfterOutput = false
     private var hasEndedOutput = false
 
     /// The pause between two looks while lingering.
@@ -115,16 +115,10 @@ struct ConnectionMachine: ~Copyable {
     // MARK: Answers
 
     var isNew: Bool { state == .new }
-    var isOpen: Bool { state == .open }
     var isClosed: Bool { state == .closed }
     var isFinishing: Bool { state == .finishing }
-    /// Whether it closes next.
-    var isClosing: Bool { mustClose }
-    /// Whether the peer has ended its side, and the owner knows or is about to.
-    var hasEnded: Bool { hasPeerEnded }
     /// Whether the peer has ended its side.
     var hasReadEnd: Bool { hasPeerEnded || isEndWaiting }
-    var hasFinishedWriting: Bool { endsAfterOutput }
 
     /// Whether input is to be read now: to be offered or to be discarded.
     @inline(__always)
@@ -163,9 +157,6 @@ struct ConnectionMachine: ~Copyable {
     var mayReadAfterFailure: Bool {
         state == .open && !mustClose && !isMoving && !hasPeerEnded
     }
-
-    /// Whether a handler is on the stack, so that nothing is sent yet.
-    var isCorked: Bool { handlers > 0 }
 
     /// Whether something can be sent from where it lies: nothing waits that has to go before it.
     var mayWriteThrough: Bool {
@@ -252,7 +243,6 @@ struct ConnectionMachine: ~Copyable {
         return isProgress
     }
 
-    /// Input was discarded while lingering.
     mutating func discarded() {
         hasDiscarded = true
     }
@@ -283,7 +273,6 @@ struct ConnectionMachine: ~Copyable {
         isStreamOpen = true
     }
 
-    /// A handler is about to be called.
     mutating func handlerBegins() {
         handlers += 1
     }
@@ -316,7 +305,6 @@ struct ConnectionMachine: ~Copyable {
         unusedInput = unused
     }
 
-    /// Unused input is to be offered again.
     mutating func offerAgain() {
         offersAgain = true
     }
@@ -355,7 +343,6 @@ struct ConnectionMachine: ~Copyable {
         if state == .failing { isEndWaiting = true }
     }
 
-    /// The peer has ended its side.
     mutating func peerEnded() {
         guard !hasReadEnd else { return }
         switch state {
@@ -374,12 +361,10 @@ struct ConnectionMachine: ~Copyable {
         if !isAnswered { finish(.ended) }
     }
 
-    /// Reading has failed.
     mutating func inputFailed(_ reason: Connection.CloseReason) {
         close(state == .failing ? closeReason : reason)
     }
 
-    /// So many bytes wait to be sent, after some were written or sent.
     mutating func outputChanged(to pending: Int) {
         pendingOutput = pending
     }
@@ -436,14 +421,8 @@ struct ConnectionMachine: ~Copyable {
         return true
     }
 
-    /// A time-out has come.
     mutating func timeOut(_ reason: Connection.CloseReason) {
         close(state == .lingering ? finishReason : state == .failing ? closeReason : reason)
-    }
-
-    /// Everything is sent, and the connection can be closed without a word to the peer.
-    mutating func closeFinished() {
-        close(finishReason)
     }
 
     /// Writing has failed. The connection closes, but first offers input that has arrived.

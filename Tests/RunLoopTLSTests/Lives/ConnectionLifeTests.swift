@@ -201,7 +201,7 @@ private final class End: CustomStringConvertible {
     }
 
     private func write() {
-        guard !hasFinished, !hasEndedWriting, closes == 0, !hasAborted, connection.mayWrite else { return }
+        guard !hasFinished, !hasEndedWriting, closes == 0, !hasAborted, connection.machine.mayWrite else { return }
         let count = Int.random(in: 1...(chance(3) ? 300_000 : 3_000), using: &random)
         connection.write(bytes(at: written, count))
         written += count
