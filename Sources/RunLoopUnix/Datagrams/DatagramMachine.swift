@@ -9,7 +9,7 @@ struct DatagramMachine {
     private(set) var isClosed = false
     private var pauses = 0
     /// Whether a task waits for a datagram.
-    private var isAwaited = false
+    var isAwaited = false
     /// The bytes that wait to be sent.
     private(set) var waiting = 0
     /// Whether the system has accepted no more.
@@ -43,9 +43,6 @@ struct DatagramMachine {
         pauses -= 1
         return true
     }
-
-    mutating func awaitBegins() { isAwaited = true }
-    mutating func awaitEnds() { isAwaited = false }
 
     // MARK: Sending
 

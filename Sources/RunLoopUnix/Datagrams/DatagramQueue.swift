@@ -45,11 +45,7 @@ struct DatagramQueue {
     }
 
     private func header(at offset: Int, of bytes: UnsafeRawBufferPointer) -> Header {
-        var header = Header(count: 0, peer: Endpoint())
-        withUnsafeMutableBytes(of: &header) {
-            $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + Self.headerSize]))
-        }
-        return header
+        bytes.loadUnaligned(fromByteOffset: offset, as: Header.self)
     }
 
     /// Removes the first datagrams.

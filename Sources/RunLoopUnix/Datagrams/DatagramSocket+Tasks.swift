@@ -33,8 +33,8 @@ extension DatagramSocket {
             }
             if let datagram = takeDatagram() { return datagram }
             try reception.admit(for: "datagrams")
-            awaitBegins()
-            defer { awaitEnds() }
+            setAwaited(true)
+            defer { setAwaited(false) }
             try await reception.wait()
         }
     }
@@ -66,8 +66,9 @@ extension DatagramSocket {
         while true {
             if hasLostLoop { throw loop.remote.endError }
             if try sendNow(bytes, to: peer) { return }
-            let sender = makeSender()
-            defer { letGo(sender) }
+            let sender = NamedWait(loop.remote, "sends a datagram")
+            senders.append(sender)
+            defer { senders.removeAll { $0 === sender } }
             try await sender.wait()
         }
     }

@@ -71,7 +71,7 @@ public final class DatagramSocket {
     /// The task that waits for a datagram, if the socket is for tasks.
     let reception: TaskWait?
     /// The tasks that wait to send.
-    private var senders: [TaskWait] = []
+    var senders: [TaskWait] = []
     private(set) var hasLostLoop = false
 
     /// A socket that is bound to an address, and perhaps connected. Call it on the loop's thread.
@@ -434,13 +434,8 @@ public final class DatagramSocket {
         return Datagram(bytes: Array(slot.content), header: Header(slot))
     }
 
-    func awaitBegins() {
-        machine.awaitBegins()
-        watch()
-    }
-
-    func awaitEnds() {
-        machine.awaitEnds()
+    func setAwaited(_ isAwaited: Bool) {
+        machine.isAwaited = isAwaited
         watch()
     }
 
@@ -462,15 +457,6 @@ public final class DatagramSocket {
             watch()
             return false
         }
-    }
-
-    func makeSender() -> TaskWait {
-        senders.append(NamedWait(loop.remote, "sends a datagram"))
-        return senders.last!
-    }
-
-    func letGo(_ sender: TaskWait) {
-        senders.removeAll { $0 === sender }
     }
 
     private func endWaitsOfSenders() {

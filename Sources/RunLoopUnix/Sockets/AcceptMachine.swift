@@ -56,13 +56,10 @@ struct AcceptMachine: ~Copyable {
     /// Whether the owner of the listener takes connections.
     var isOpenToConnections = true
 
-    /// The number of connections that were passed to the handler.
+    // The numbers of the listener's properties.
     private(set) var accepted = 0
-    /// The number of connections that were refused because no descriptor was left.
     private(set) var refused = 0
-    /// The number of connections of peers over their limit.
     private(set) var turnedAway = 0
-    /// The number of pauses for the rate limit.
     private(set) var waits = 0
 
     init(_ options: Listener.Options, isForTasks: Bool) {
@@ -121,7 +118,6 @@ struct AcceptMachine: ~Copyable {
 
     // MARK: Events
 
-    /// The descriptor is ready.
     mutating func becameReady(at now: RunLoop.Instant) {
         guard case .idle = state else { return }
         (state, looks, self.now) = (.looking, 0, now)
@@ -142,7 +138,6 @@ struct AcceptMachine: ~Copyable {
         state = .accepted(isWelcome: isWelcome)
     }
 
-    /// No connection was accepted.
     mutating func acceptFailed(_ errno: Int32, at now: RunLoop.Instant) {
         switch errno {
         case EAGAIN: state = .idle
@@ -153,7 +148,6 @@ struct AcceptMachine: ~Copyable {
         }
     }
 
-    /// A connection that waited was refused.
     mutating func refusalSucceeded() {
         refused += 1
     }
@@ -174,5 +168,29 @@ struct AcceptMachine: ~Copyable {
 
     mutating func close() {
         state = .closed
+    }
+}
+
+/// The recent connections of each peer, counted.
+struct PeerWindows {
+    static let most = 16_384
+
+    private let limit: RateLimit
+    private(set) var windows: [UInt64: RateWindow] = [:]
+
+    init(limit: RateLimit) {
+        self.limit = limit
+    }
+
+    /// Counts a connection.
+    ///
+    /// - Returns: whether the limit allows it.
+    mutating func take(_ peer: UInt64, at now: RunLoop.Instant) -> Bool {
+        if windows.count == Self.most, windows[peer] == nil {
+            windows = windows.filter { !$0.value.hasPassed(at: now) }
+            // Each scan at least halves the table, so that a connection costs O(1) on average.
+            if windows.count > Self.most / 2 { windows = [:] }
+        }
+        return windows[peer, default: RateWindow(limit)].take(at: now) == nil
     }
 }

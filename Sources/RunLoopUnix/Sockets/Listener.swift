@@ -62,12 +62,12 @@ public final class Listener {
     /// The path to remove when the listener closes, if it still leads to the listener's own socket.
     private let path: (text: String, file: SocketFile)?
     /// The task that waits for a connection, if the listener is for tasks.
-    let acceptance: TaskWait?
+    private let acceptance: TaskWait?
     /// The connection for that task.
     private var socket: Socket?
-    private(set) var hasLostLoop = false
+    private var hasLostLoop = false
 
-    typealias Socket = (descriptor: Int32, peer: Endpoint)
+    package typealias Socket = (descriptor: Int32, peer: Endpoint)
 
     /// Listens on an address. Call it on the loop's thread.
     ///
@@ -119,7 +119,11 @@ public final class Listener {
         self.modes = modes
         machine = AcceptMachine(options, isForTasks: handler == nil)
         acceptance = handler == nil ? NamedWait(loop.remote, "accepts a connection") : nil
-        self.handler = handler ?? { $0.keep($1, $2) }
+        self.handler =
+            handler ?? { listener, descriptor, peer in
+                listener.socket = (descriptor, peer)
+                listener.acceptance?.end()
+            }
         let address = system.localAddress(of: descriptor)
         let wanted: Int32 = options.hasNoDelay ? 1 : 0
         let isInherited = system.option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY).map {
@@ -154,6 +158,22 @@ public final class Listener {
 
     /// Whether the listener still listens.
     public var isOpen: Bool { handler != nil }
+
+    /// The value of an option of the listening socket. On the loop's thread.
+    ///
+    /// - Throws: ``SystemError``, for example with `EBADF` if the listener is closed.
+    public func option<Value>(_ option: SocketOption<Value>) throws(SystemError) -> Value {
+        guard isOpen else { throw SystemError("read an option of a listener that was closed", errno: EBADF) }
+        return try system.value(of: option, of: fileDescriptor)
+    }
+
+    /// Sets an option of the listening socket, which later connections inherit if the system says so. On the loop's thread.
+    ///
+    /// - Throws: ``SystemError``, for example with `EBADF` if the listener is closed.
+    public func setOption<Value>(_ option: SocketOption<Value>, to value: Value) throws(SystemError) {
+        guard isOpen else { throw SystemError("set an option of a listener that was closed", errno: EBADF) }
+        try system.set(option, of: fileDescriptor, to: value)
+    }
 
     /// Carries out the machine's actions until there is none left.
     private func acceptSome() {
@@ -221,26 +241,50 @@ public final class Listener {
 
     // MARK: For tasks
 
-    /// Keeps a connection for the task that waits.
-    private func keep(_ descriptor: Int32, _ peer: Endpoint) {
-        socket = (descriptor, peer)
-        acceptance?.end()
+    /// Waits for the next connection of a listener that was made without a handler. As long as no task waits, the
+    /// listener accepts nothing: peers wait in the system's queue. Await it on the loop's thread.
+    ///
+    /// ```swift
+    /// while let connection = try await listener.accept() {
+    ///     loop.task { try await connection.withStream { … } }
+    /// }
+    /// ```
+    ///
+    /// - Parameter limits: the limits of the connection.
+    /// - Returns: a connection for tasks, which is not started yet; it closes if it is released. `nil` when the
+    ///   listener has been closed.
+    /// - Throws: `CancellationError`, which takes no connection; `RunLoop.WaitError` if another task waits, or if the
+    ///   loop has ended.
+    public nonisolated(nonsending) func accept(
+        limits: Connection.Limits = .init(), file: StaticString = #fileID, line: UInt32 = #line
+    ) async throws -> Connection? {
+        try await acceptSocket().map {
+            Connection(adopting: $0.descriptor, on: loop, modes: modes, limits: limits, file: file, line: line)
+        }
     }
 
-    /// The connection for which a task has waited.
-    func takeSocket() -> Socket? {
-        defer { socket = nil }
-        return socket
+    /// Waits for the next connection of a listener without a handler, and returns its socket, which the caller then
+    /// owns; `nil` when the listener has been closed.
+    package nonisolated(nonsending) func acceptSocket() async throws -> Socket? {
+        guard let acceptance else {
+            fatalError("a listener with a handler is not awaited; make it without the handler")
+        }
+        loop.checkAwaited("a listener")
+        while true {
+            if let socket = socket.take() { return socket }
+            guard isOpen else {
+                if hasLostLoop { throw loop.remote.endError }
+                return nil
+            }
+            try acceptance.admit(for: "connections")
+            machine.awaitBegins()
+            watch()
+            defer { machine.awaitEnds() }
+            try await acceptance.wait()
+        }
     }
 
-    func awaitBegins() {
-        machine.awaitBegins()
-        watch()
-    }
-
-    func awaitEnds() {
-        machine.awaitEnds()
-    }
+    // MARK: Closing
 
     /// Stops accepting and closes the descriptor; removes the path of a Unix socket, unless another socket has taken
     /// its place. Connections stay open. On the loop's thread; harmless when repeated.
@@ -253,7 +297,7 @@ public final class Listener {
         (source, resumption) = (nil, nil)
         if let path { system.remove(path.file, at: path.text) }
         closeDescriptors()
-        if let socket = takeSocket() { system.close(socket.descriptor) }
+        if let socket = socket.take() { system.close(socket.descriptor) }
         acceptance?.end()
         withExtendedLifetime((handler, errorHandler, batchHandler)) {}
         (errorHandler, batchHandler) = (nil, nil)

@@ -61,7 +61,7 @@ struct DatagramMachineTests {
                 model.pauses = max(0, model.pauses - 1)
             default:
                 model.isAwaited.toggle()
-                if model.isAwaited { machine.awaitBegins() } else { machine.awaitEnds() }
+                machine.isAwaited = model.isAwaited
             }
             #expect(machine.interest == model.interest && machine.waiting == model.total, "seed \(seed)")
             #expect(machine.isIdle == (model.total == 0 && !model.isBlocked), "seed \(seed)")
