@@ -223,7 +223,8 @@ struct RelayTests {
             let handedOver = [first.1, second.1].map {
                 HandedOver(
                     stream: DescriptorStream(input: $0, output: $0, RealSystem.shared), isStarted: true,
-                    limits: Connection.Limits(), input: nil, output: nil, hasPeerEnded: false, hasFinishedWriting: false)
+                    limits: Connection.Limits(), input: nil, output: nil, hasPeerEnded: false, hasFinishedWriting: false
+                )
             }
             let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true, BufferPool())
             let (source, sink) = (Peer(first.0), Peer(second.0))
