@@ -158,9 +158,7 @@ public struct Exploration: Sendable {
     /// - Returns: the fault of the run, if any.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func replay(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> Fault? {
-        withoutActuallyEscaping(body) { body in
-            LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, .trace()).fault
-        }
+        trace(token, body).fault
     }
 
     var portfolio: Portfolio { Portfolio(seed: seed, former: former, strategies: strategies) }

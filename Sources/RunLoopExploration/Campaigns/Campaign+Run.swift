@@ -16,7 +16,7 @@ extension Campaign {
         arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
     ) throws(Failure) -> Result {
         guard var runner = exploration.makeProcesses(for: name, arguments, body) else {
-            return Result(of: self, .whole)
+            return Result(name: name, seed: exploration.seed, shards: [.whole], required: required)
         }
         let shard = if let shard { shard } else { try Shard.ofEnvironment() }
         var run = try CampaignRun(self, shard)

@@ -27,15 +27,6 @@ extension Campaign {
         /// The faults, each group once, in the order of their files.
         public internal(set) var findings: [Finding] = []
 
-        init(of campaign: Campaign, _ shard: Shard) {
-            (name, seed, shards) = (campaign.name, campaign.exploration.seed, [shard])
-            required = campaign.required
-        }
-
-        init(_ name: String, seed: UInt64, _ shards: [Shard], requiring marks: [String]) {
-            (self.name, self.seed, self.shards, required) = (name, seed, shards, marks)
-        }
-
         /// A group of faults. A value and `Sendable`.
         public struct Finding: Sendable, Hashable {
             /// The first fault of the group.

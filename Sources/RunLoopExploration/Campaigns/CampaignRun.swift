@@ -67,17 +67,11 @@ struct CampaignRun {
     /// Replays the findings of earlier campaigns.
     private mutating func replay(_ runner: inout some Runner & ~Copyable) throws(Campaign.Failure) {
         let known = try folder.findings()
-        for former in known {
-            findings[former.group] = result(former)
-        }
+        for former in known { findings[former.group] = folder.result(former) }
         for former in known {
             let run = runner.replay(former.token, .none)
             guard let fault = run.fault else { continue }
-            guard FaultGroup(of: fault) != former.group else {
-                count(former.group)
-                continue
-            }
-            try note(fault, run, &runner)
+            if FaultGroup(of: fault) == former.group { count(former.group) } else { try note(run, &runner) }
         }
         try keep()
     }
@@ -91,16 +85,12 @@ struct CampaignRun {
                 file.schedules += numbers.count
                 return
             }
-            try note(run.fault!, run, &runner, number)
+            try note(run, &runner, number)
             // A process may also end between these runs and the ones before.
             guard numbers.contains(number) else { continue }
             file.schedules += number - numbers.lowerBound + 1
             numbers = number + 1..<block.upperBound
         }
-    }
-
-    private func result(_ finding: FindingFile) -> Campaign.Result.Finding {
-        .init(fault: finding.fault, token: finding.token, times: 0, file: folder.path(of: finding.group))
     }
 
     private mutating func count(_ group: FaultGroup) {
@@ -112,8 +102,9 @@ struct CampaignRun {
     ///
     /// - Parameter number: the number of the schedule; `nil` for that of another finding.
     private mutating func note(
-        _ fault: Fault, _ run: Run, _ runner: inout some Runner & ~Copyable, _ number: Int? = nil
+        _ run: Run, _ runner: inout some Runner & ~Copyable, _ number: Int? = nil
     ) throws(Campaign.Failure) {
+        let fault = run.fault!
         if fault == WorkerProcess.neverCame { throw Campaign.Failure(fault.description) }
         let group = FaultGroup(of: fault)
         let known = findings[group]
@@ -124,7 +115,7 @@ struct CampaignRun {
             finding = makeShort(run, number, &runner)
             try folder.keep(finding!)
         }
-        findings[group] = result(finding!)
+        findings[group] = folder.result(finding!)
         count(group)
         try keep()
     }
@@ -157,9 +148,8 @@ struct CampaignRun {
         lastKept = ContinuousClock.now
         file.duration = lastKept - start
         try folder.keep(file)
-        var result = Campaign.Result(of: campaign, file.shard)
-        (result.schedules, result.duration, result.marks) = (file.schedules, file.duration, file.marks)
-        result.findings = findings.values.sorted { $0.file < $1.file }
-        return result
+        return Campaign.Result(
+            name: file.name, seed: file.seed, shards: [file.shard], schedules: file.schedules, duration: file.duration,
+            marks: file.marks, required: file.required, findings: findings.values.sorted { $0.file < $1.file })
     }
 }

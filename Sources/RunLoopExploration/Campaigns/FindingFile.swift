@@ -38,19 +38,15 @@ struct FindingFile {
 
     var group: FaultGroup { FaultGroup(of: fault) }
 
-    init(fault: Fault, token: ScheduleToken, report: String) {
-        (self.fault, self.token, self.report) = (fault, token, report)
-    }
+    var text: String { "\(fault.line)\ntoken \(token)\n\n\(report)\n" }
+}
 
+extension FindingFile {
     init?(_ text: String) {
         let lines = text.split(separator: "\n", maxSplits: 3, omittingEmptySubsequences: false)
         guard lines.count == 4, let fault = Fault(line: lines[0]), lines[1].hasPrefix("token "),
             let token = ScheduleToken(String(lines[1].dropFirst(6)))
         else { return nil }
         self.init(fault: fault, token: token, report: String(lines[3]))
-    }
-
-    var text: String {
-        "\(fault.line)\ntoken \(token)\n\n\(report)\n"
     }
 }

@@ -42,12 +42,20 @@ struct Folder {
         return names.sorted()
     }
 
-    private func read(_ name: String) throws(Campaign.Failure) -> String {
+    /// - Parameter kind: the kind of the file, in words.
+    private func read<File>(
+        _ name: String, _ kind: String, _ parse: (String) -> File?
+    ) throws(Campaign.Failure) -> File {
+        let text: String
         do {
-            return try TextFile.read("\(path)/\(name)")
+            text = try TextFile.read("\(path)/\(name)")
         } catch {
             throw Campaign.Failure("cannot read \(error)")
         }
+        guard let file = parse(text) else {
+            throw Campaign.Failure("\(path)/\(name) is not \(kind); move it elsewhere")
+        }
+        return file
     }
 
     /// Writes a file, which others see as it was or as it is now.
@@ -65,21 +73,16 @@ struct Folder {
 
     /// The findings of all campaigns so far.
     func findings() throws(Campaign.Failure) -> [FindingFile] {
-        var findings: [FindingFile] = []
-        for name in try names("finding-") { findings.append(try finding(name)) }
-        return findings
+        try names("finding-").map(finding(named:))
     }
 
-    private func finding(_ name: String) throws(Campaign.Failure) -> FindingFile {
-        guard let finding = FindingFile(try read(name)) else {
-            throw Campaign.Failure("\(path)/\(name) is not the file of a finding; move it elsewhere")
-        }
-        return finding
+    private func finding(named name: String) throws(Campaign.Failure) -> FindingFile {
+        try read(name, "the file of a finding", FindingFile.init)
     }
 
     /// The finding of a group; `nil` if there is none.
     func finding(of group: FaultGroup) throws(Campaign.Failure) -> FindingFile? {
-        access(path(of: group), F_OK) == 0 ? try finding(group.fileName) : nil
+        access(path(of: group), F_OK) == 0 ? try finding(named: group.fileName) : nil
     }
 
     func path(of group: FaultGroup) -> String { "\(path)/\(group.fileName)" }
@@ -91,14 +94,9 @@ struct Folder {
     // MARK: Shards
 
     func shards() throws(Campaign.Failure) -> [ShardFile] {
-        var shards: [ShardFile] = []
-        for name in try names("shard-") {
-            guard let shard = ShardFile(try read(name)) else {
-                throw Campaign.Failure("\(path)/\(name) is not the result of a shard; move it elsewhere")
-            }
-            shards.append(shard)
+        try names("shard-").map { name throws(Campaign.Failure) in
+            try read(name, "the result of a shard", ShardFile.init)
         }
-        return shards
     }
 
     func keep(_ shard: ShardFile) throws(Campaign.Failure) {
@@ -128,7 +126,8 @@ struct Folder {
         // An earlier campaign may have had another number of shards.
         let shards = all.filter { $0.shard.count == latest.shard.count && $0.seed == latest.seed }
         var result = Campaign.Result(
-            latest.name, seed: latest.seed, shards.map(\.shard).sorted { $0.index < $1.index }, requiring: [])
+            name: latest.name, seed: latest.seed, shards: shards.map(\.shard).sorted { $0.index < $1.index },
+            required: [])
         var times: [FaultGroup: Int] = [:]
         for shard in shards {
             result.schedules += shard.schedules
@@ -137,9 +136,11 @@ struct Folder {
             for mark in shard.required where !result.required.contains(mark) { result.required.append(mark) }
             times.merge(shard.times, uniquingKeysWith: +)
         }
-        result.findings = try findings().map {
-            .init(fault: $0.fault, token: $0.token, times: times[$0.group] ?? 0, file: path(of: $0.group))
-        }
+        result.findings = try findings().map { self.result($0, times: times[$0.group] ?? 0) }
         return result
+    }
+
+    func result(_ finding: FindingFile, times: Int = 0) -> Campaign.Result.Finding {
+        .init(fault: finding.fault, token: finding.token, times: times, file: path(of: finding.group))
     }
 }

@@ -124,7 +124,9 @@ struct Drawing {
     }
 
     private func line(_ index: Int) -> String {
-        guard case .rows = lines[index] else { return gap(index) }
+        if case .gap(let count) = lines[index] {
+            return text(left(of: 0), y(index) + 4, "⋮ \(count) event\(count == 1 ? "" : "s")", class: "time")
+        }
         let rows = runs.indices.map { row(index, $0) }
         var kinds = ["row"]
         if rows.contains(where: { $0?.isDeparture ?? false }) { kinds.append("departure") }
@@ -136,11 +138,6 @@ struct Drawing {
             "<rect x=\"0\" y=\"\(y(index) - Self.lineHeight / 2)\" width=\"\(size.width)\" height=\"\(Self.lineHeight)\"/>"
         let parts = rows.enumerated().compactMap { run, row in row.map { draw($0, index, run) } }
         return "<g class=\"\(kinds.joined(separator: " "))\"><title>\(title.markup)</title>\(back)\(parts.joined())</g>"
-    }
-
-    private func gap(_ index: Int) -> String {
-        guard case .gap(let count) = lines[index] else { return "" }
-        return text(left(of: 0), y(index) + 4, "⋮ \(count) event\(count == 1 ? "" : "s")", class: "time")
     }
 
     private func draw(_ row: Rows.Row, _ line: Int, _ run: Int) -> String {

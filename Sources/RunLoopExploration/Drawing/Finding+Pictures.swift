@@ -39,7 +39,8 @@ extension SimulationTrace {
     ///
     /// - Parameter step: the number of a choice to show, counted from 1.
     func lines(around step: Int?) -> [String] {
-        let lines = [trace.heading(seed: token.seed)] + Picture(Rows(trace.entries), around: step).lines
+        let end = trace.entries.last?.date ?? RunLoop.Instant(nanoseconds: 0)
+        let lines = ["seed \(token.seed), at \(end)"] + Picture(Rows(trace.entries), around: step).lines
         return endsProcess ? lines + ["Here the process has ended."] : lines
     }
 
@@ -50,11 +51,4 @@ extension SimulationTrace {
 
     /// Whether the run ended because its process did.
     var endsProcess: Bool { fault?.kind == .trap || fault?.kind == .hang }
-}
-
-extension Trace {
-    /// The first line of a picture.
-    func heading(seed: UInt64) -> String {
-        "seed \(seed), at \(entries.last?.date ?? RunLoop.Instant(nanoseconds: 0))"
-    }
 }

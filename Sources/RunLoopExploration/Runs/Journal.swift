@@ -67,7 +67,8 @@ final class Journal: @unchecked Sendable {
     /// Appends the marks of a run. Those beyond the available room are not counted.
     func append(_ marks: Simulation.Marks) {
         for (mark, count) in marks.counts {
-            Self.append(Self.line(mark, isMet: count > 0), to: knownMarks, &header.pointee.marksLength)
+            let line = (count > 0 ? "+" : "-") + Lines.escaped(mark) + "\n"
+            Self.append(line, to: knownMarks, &header.pointee.marksLength)
         }
     }
 
@@ -80,10 +81,6 @@ final class Journal: @unchecked Sendable {
         }
         header.pointee.marksLength = 0
         return marks
-    }
-
-    private static func line(_ mark: String, isMet: Bool) -> String {
-        (isMet ? "+" : "-") + Lines.escaped(mark) + "\n"
     }
 
     /// - Returns: whether there was room.

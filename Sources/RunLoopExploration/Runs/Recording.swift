@@ -1,11 +1,8 @@
 /// The record to make of a run, besides its departures.
 enum Recording: Hashable {
     case none
-    /// A trace of all events and choices.
-    ///
-    ///   - position: the number of earlier entries of the trace at which to look at the threads, if that is asked for.
+    /// A trace of all events and choices, and a look at the threads after so many entries of it, if that is asked for.
     case trace(lookingAt: Int? = nil)
-
 }
 
 extension Recording: LosslessStringConvertible {

@@ -27,26 +27,19 @@ extension Run {
     ) {
         let (trace, looked) = (Locked(Trace()), Locked<[String]?>(nil))
         var look: Look?
-        if case .trace(let position?) = recording {
-            look = Look(at: position) { lines in
-                journal?.append(look: lines)
-                looked.withLock { $0 = lines }
+        var record: (@Sendable (Trace.Entry) -> Void)?
+        if case .trace(let position) = recording {
+            look = position.map { position in
+                Look(at: position) { lines in
+                    journal?.append(look: lines)
+                    looked.withLock { $0 = lines }
+                }
+            }
+            record = { [look] entry in
+                if let journal { journal.append(entry) } else { trace.withLock { $0.entries.append(entry) } }
+                look?.advance()
             }
         }
-        let record: (@Sendable (Trace.Entry) -> Void)? =
-            switch (recording, journal) {
-            case (.none, _): nil
-            case (.trace, let journal?):
-                { [look] entry in
-                    journal.append(entry)
-                    look?.advance()
-                }
-            case (.trace, nil):
-                { [look] entry in
-                    trace.withLock { $0.entries.append(entry) }
-                    look?.advance()
-                }
-            }
         let recorder = Recorder(strategy, journal)
         let schedule = Schedule(recorder)
         if let record {
@@ -69,8 +62,7 @@ extension Run {
         var length = recorder.length
         length.turns = schedule.turns(ofFirst: RunLength.mostNames)
         self.init(
-            token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault,
-            length: length,
+            token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault, length: length,
             digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3,
             trace: trace.withLock(\.self), look: looked.withLock(\.self), marks: marks, pairs: recorder.pairs.hashes)
     }

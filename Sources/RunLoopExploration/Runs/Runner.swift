@@ -36,13 +36,7 @@ struct LocalRunner: Runner {
     let body: (Simulation) throws -> Void
     /// The journal of runs that may be the last of the process.
     var journal: Journal?
-    private var novelty = Novelty()
-
-    init(
-        portfolio: Portfolio, limits: Limits, body: @escaping (Simulation) throws -> Void, journal: Journal? = nil
-    ) {
-        (self.portfolio, self.limits, self.body, self.journal) = (portfolio, limits, body, journal)
-    }
+    var novelty = Novelty()
 
     mutating func explore(
         _ numbers: Range<Int>, length: inout RunLength, marks: inout Simulation.Marks

@@ -22,40 +22,9 @@ extension Exploration.Stepper {
         write("\(place)")
         while let line = read() {
             let words = line.split(separator: " ")
-            guard let command = Command(words.first ?? "n", words.dropFirst().first, isLast: words.count <= 2) else {
-                write("no command is \"\(line)\"; ? lists them")
-                continue
-            }
-            guard command != .quit else { return }
-            write(answer(to: command))
-        }
-    }
-
-    private enum Command: Hashable {
-        case next, back, nextChoice, previousChoice, nextDeparture, previousDeparture, fault
-        case go(Int), depart(Int)
-        case world, picture, token, help, quit
-
-        /// - Parameter isLast: whether no other words follow.
-        init?(_ word: Substring, _ argument: Substring?, isLast: Bool) {
-            guard isLast else { return nil }
-            switch (word, argument, argument.flatMap { Int($0) }) {
-            case ("n", nil, _): self = .next
-            case ("b", nil, _): self = .back
-            case ("s", nil, _): self = .nextChoice
-            case ("S", nil, _): self = .previousChoice
-            case ("x", nil, _): self = .nextDeparture
-            case ("X", nil, _): self = .previousDeparture
-            case ("f", nil, _): self = .fault
-            case ("g", _, let number?): self = .go(number)
-            case ("d", _, let number?): self = .depart(number)
-            case ("w", nil, _): self = .world
-            case ("p", nil, _): self = .picture
-            case ("t", nil, _): self = .token
-            case ("?", nil, _): self = .help
-            case ("q", nil, _): self = .quit
-            default: return nil
-            }
+            if words == ["q"] { return }
+            let answer = words.count > 2 ? nil : answer(to: words.first ?? "n", words.dropFirst().first)
+            write(answer ?? "no command is \"\(line)\"; ? lists them")
         }
     }
 
@@ -81,31 +50,32 @@ extension Exploration.Stepper {
 
     private var result: String { "\(token)  \(fault.map { "\($0)" } ?? "the run has passed")" }
 
-    private func answer(to command: Command) -> String {
-        switch command {
-        case .next where isAtEnd: return "this is the end\n\(place)"
-        case .next: goForward()
-        case .back where position == 0: return "this is the beginning\n\(place)"
-        case .back: goBack()
-        case .nextChoice: if !goToNextChoice() { return "no choice comes after this place" }
-        case .previousChoice: if !goToPreviousChoice() { return "no choice comes before this place" }
-        case .nextDeparture: if !goToNextDeparture() { return "no departure comes after this place" }
-        case .previousDeparture: if !goToPreviousDeparture() { return "no departure comes before this place" }
-        case .fault:
-            goToEnd()
-        case .go(let number):
+    /// - Returns: `nil` if it is no command.
+    private func answer(to command: Substring, _ argument: Substring?) -> String? {
+        switch (command, argument, argument.flatMap { Int($0) }) {
+        case ("n", nil, _) where isAtEnd: return "this is the end\n\(place)"
+        case ("n", nil, _): goForward()
+        case ("b", nil, _) where position == 0: return "this is the beginning\n\(place)"
+        case ("b", nil, _): goBack()
+        case ("s", nil, _): if !goToNextChoice() { return "no choice comes after this place" }
+        case ("S", nil, _): if !goToPreviousChoice() { return "no choice comes before this place" }
+        case ("x", nil, _): if !goToNextDeparture() { return "no departure comes after this place" }
+        case ("X", nil, _): if !goToPreviousDeparture() { return "no departure comes before this place" }
+        case ("f", nil, _): goToEnd()
+        case ("g", _, let number?):
             guard (0...count).contains(number) else { return "the steps are 0 to \(count)" }
             go(to: number)
-        case .depart(let option):
+        case ("d", _, let option?):
             do throws(Refusal) { try depart(to: option) } catch { return "\(error)" }
             return "\(result)\n\(place)"
-        case .world:
+        case ("w", nil, _):
             let lines = lookAround()
             return (["at \(place.time)"] + (lines.isEmpty ? ["nothing is known of the threads here"] : lines))
                 .joined(separator: "\n")
-        case .picture: return picture
-        case .token: return "\(token)"
-        case .help, .quit: return Self.help
+        case ("p", nil, _): return picture
+        case ("t", nil, _): return "\(token)"
+        case ("?", nil, _): return Self.help
+        default: return nil
         }
         return "\(place)"
     }

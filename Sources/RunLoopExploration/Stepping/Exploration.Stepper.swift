@@ -142,8 +142,7 @@ extension Exploration {
                 trace.entries.insert(.event(.here(near)), at: end + 1)
             }
             trace.entries += later.prefix(Self.laterEvents).map { .event($0) }
-            return ([trace.heading(seed: token.seed)] + Picture(Rows(trace.entries), around: nil).lines)
-                .joined(separator: "\n")
+            return SimulationTrace(trace, of: token, nil).picture
         }
 
         /// The number of events after a place that its picture has.

@@ -8,9 +8,8 @@ struct PartialOrderStrategy: Chooser {
     private var priorities: [Int: (turn: Int, priority: UInt64)] = [:]
 
     init(numbers: SeededNumbers) {
-        var numbers = numbers
-        rarely = Rarely([4, 32], &numbers)
         self.numbers = numbers
+        rarely = Rarely([4, 32], &self.numbers)
     }
 
     mutating func choose(at point: ChoicePoint) -> Int {

@@ -6,9 +6,8 @@ struct RandomStrategy: Chooser {
     private let rarely: Rarely
 
     init(numbers: SeededNumbers) {
-        var numbers = numbers
-        rarely = Rarely([2, 8, 64], &numbers)
         self.numbers = numbers
+        rarely = Rarely([2, 8, 64], &self.numbers)
     }
 
     mutating func choose(at point: ChoicePoint) -> Int {

@@ -20,12 +20,10 @@ struct UniformStrategy: Chooser {
     ///   - turns: the number of turns that each lane has in a run, by its name.
     ///   - isSelective: whether only the orders of a few lanes are to be equally likely.
     init(turns: [String: Int], isSelective: Bool, numbers: SeededNumbers) {
-        var numbers = numbers
-        known = turns
-        let few = Int.random(in: 2...4, using: &numbers)
-        selected = isSelective ? Set(turns.keys.sorted().shuffled(using: &numbers).prefix(few)) : nil
-        rarely = Rarely([4, 32], &numbers)
-        self.numbers = numbers
+        (self.numbers, known) = (numbers, turns)
+        let few = Int.random(in: 2...4, using: &self.numbers)
+        selected = isSelective ? Set(turns.keys.sorted().shuffled(using: &self.numbers).prefix(few)) : nil
+        rarely = Rarely([4, 32], &self.numbers)
     }
 
     mutating func choose(at point: ChoicePoint) -> Int {

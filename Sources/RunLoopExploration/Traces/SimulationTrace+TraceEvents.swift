@@ -56,8 +56,7 @@ private struct RunEvents {
     private mutating func endLife(of lane: String, at date: RunLoop.Instant) {
         guard let begin = begins.removeValue(forKey: lane) else { return }
         // Behind its last event.
-        let length = date.nanoseconds - begin.nanoseconds + 1
-        lines.append(slice(lane, "life", track(lane), begin, nanoseconds: length, ""))
+        slice(lane, "life", in: lane, begin, nanoseconds: date.nanoseconds - begin.nanoseconds + 1)
     }
 
     private mutating func add(_ message: HostMessage, _ event: Trace.Event, from sender: String) {
@@ -75,18 +74,14 @@ private struct RunEvents {
     }
 
     private mutating func slice(
-        _ name: String, _ kind: String, in lane: String, _ date: RunLoop.Instant, line: Trace.Place? = nil
+        _ name: String, _ kind: String, in lane: String, _ date: RunLoop.Instant, nanoseconds: Int64 = 1,
+        line: Trace.Place? = nil
     ) {
         let details = line.map { #""line":\#(quoted("\($0)"))"# } ?? ""
-        lines.append(slice(name, kind, track(lane), date, nanoseconds: 1, details))
-    }
-
-    private func slice(
-        _ name: String, _ kind: String, _ track: Int, _ date: RunLoop.Instant, nanoseconds: Int64, _ details: String
-    ) -> String {
-        let (time, length) = (date.nanoseconds.inMicroseconds, nanoseconds.inMicroseconds)
-        return #"{"ph":"X","name":\#(quoted(name)),"cat":\#(quoted(kind)),"pid":1,"tid":\#(track),"#
-            + #""ts":\#(time),"dur":\#(length),"args":{\#(details)}}"#
+        let (track, time, length) = (track(lane), date.nanoseconds.inMicroseconds, nanoseconds.inMicroseconds)
+        lines.append(
+            #"{"ph":"X","name":\#(quoted(name)),"cat":\#(quoted(kind)),"pid":1,"tid":\#(track),"#
+                + #""ts":\#(time),"dur":\#(length),"args":{\#(details)}}"#)
     }
 
     private mutating func track(_ lane: String) -> Int {

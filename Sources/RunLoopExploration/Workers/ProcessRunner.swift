@@ -61,13 +61,11 @@ struct ProcessRunner: ~Copyable, Runner {
         let isTraced = if case .replay(_, .trace) = message { true } else { false }
         let (trace, look) = isTraced ? (process.journal.trace, process.journal.look) : (Trace(), nil)
         switch outcome {
-        case .answer(.run(var run, let number, let length), let isLast):
-            if !isLast { self.process = process }
-            (run.trace, run.look) = (trace, look)
-            return .run(run, number: number, length: length)
         case .answer(let answer, let isLast):
             if !isLast { self.process = process }
-            return answer
+            guard case .run(var run, let number, let length) = answer else { return answer }
+            (run.trace, run.look) = (trace, look)
+            return .run(run, number: number, length: length)
         case .ended(let fault):
             let journal = process.journal
             let run = Run(

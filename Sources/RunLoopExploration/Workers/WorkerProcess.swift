@@ -43,8 +43,8 @@ final class WorkerProcess {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, errors.other, 2)
-        let inherited = Array(UnsafeBufferPointer(start: environ, count: Self.environmentCount)).compactMap { entry in
-            entry.map { String(cString: $0) }
+        let inherited = sequence(first: environ!) { $0 + 1 }.prefix { $0.pointee != nil }.map { entry in
+            String(cString: entry.pointee!)
         }
         // The exploration reports a trap itself, and nobody reads its backtrace.
         // Dictionaries have the same order in each such process.
@@ -63,12 +63,6 @@ final class WorkerProcess {
         for text in arguments + environment { free(text) }
         for descriptor in sources + [requests.other, answers.other, errors.other, memory] { close(descriptor) }
         _ = fcntl(errors.own, F_SETFL, O_NONBLOCK)
-    }
-
-    private static var environmentCount: Int {
-        var count = 0
-        while environ[count] != nil { count += 1 }
-        return count
     }
 
     deinit {
@@ -143,9 +137,7 @@ final class WorkerProcess {
         hasEnded = true
         while Self.read(errors, into: &said) > 0 {}
         let lines = String(decoding: said, as: UTF8.self).split(separator: "\n")
-        guard journal.hasBegun else {
-            return Self.neverCame
-        }
+        guard journal.hasBegun else { return Self.neverCame }
         let (signal, words) = (status & 0x7f, lines.last { line in Self.trapWords.contains { line.contains($0) } })
         let end = signal == 0 ? "with status \(status >> 8 & 0xff)" : "by signal \(signal)"
         return Fault(.trap, words.map(String.init) ?? "the process that ran it has ended \(end)")
