@@ -100,9 +100,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
             }
             datagrams.batchHandler = { [unowned self] in batchEnds() }
             datagrams.outcomeHandler = { [unowned self] in firstHasLeft($0) }
-            datagrams.closedByLoop = { [unowned self] in
-                if !loopOfChannel.endsWithLoop() { close0(error: Self.refused, mode: .all, promise: nil) }
-            }
+            datagrams.closedByLoop = { [unowned self] in lostItsLoop() }
             shared.withLock { $0.local = SocketAddress(datagrams.address) }
         } catch {
             datagrams.take()?.close()
@@ -115,12 +113,6 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         guard isOpen else { return }
         send()
         readIfNeeded()
-    }
-
-    private func isSet(_ name: Int32) -> Bool {
-        socketOptions.contains { option, value in
-            option.optionLevel == .socket && option.optionName.rawValue == name && value != 0
-        }
     }
 
     // MARK: Receiving
@@ -210,10 +202,6 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
 
     // MARK: Groups
 
-    func joinGroup(_ group: SocketAddress, promise: EventLoopPromise<Void>?) {
-        joinGroup(group, device: nil, promise: promise)
-    }
-
     @available(*, deprecated)
     func joinGroup(_ group: SocketAddress, interface: NIONetworkInterface?, promise: EventLoopPromise<Void>?) {
         change(promise) { try $0.join(Endpoint(group), at: interface?.name) }
@@ -221,10 +209,6 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
 
     func joinGroup(_ group: SocketAddress, device: NIONetworkDevice?, promise: EventLoopPromise<Void>?) {
         change(promise) { try $0.join(Endpoint(group), at: device?.name) }
-    }
-
-    func leaveGroup(_ group: SocketAddress, promise: EventLoopPromise<Void>?) {
-        leaveGroup(group, device: nil, promise: promise)
     }
 
     @available(*, deprecated)
@@ -255,19 +239,15 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
 
     // MARK: Closing
 
-    override func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        guard isOpen else { return fail(promise, ChannelError.alreadyClosed) }
-        guard mode == .all else { return fail(promise, ChannelError.operationUnsupported) }
-        closeAll(promise) {
-            let datagrams = datagrams.take()
-            datagrams?.closedByLoop = nil
-            datagrams?.close()
-            let unsent = handedOver.compactMap(\.promise) + writes.compactMap(\.promise)
-            handedOver.removeAll()
-            writes = MarkedCircularBuffer(initialCapacity: 0)
-            pendingBytes = 0
-            for promise in unsent { promise.fail(error) }
-        }
+    override func release(_ error: any Error) {
+        let datagrams = datagrams.take()
+        datagrams?.closedByLoop = nil
+        datagrams?.close()
+        let unsent = handedOver.compactMap(\.promise) + writes.compactMap(\.promise)
+        handedOver.removeAll()
+        writes = MarkedCircularBuffer(initialCapacity: 0)
+        pendingBytes = 0
+        for promise in unsent { promise.fail(error) }
     }
 
     // MARK: Options

@@ -47,9 +47,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
             return fail(promise, ChannelError.inappropriateOperationForState)
         }
         // Later would be too late for this one.
-        options.reusesPort = socketOptions.contains { option, value in
-            option.optionLevel == .socket && option.optionName.rawValue == SO_REUSEPORT && value != 0
-        }
+        options.reusesPort = isSet(SO_REUSEPORT)
         do {
             let listener = try make(loop)
             self.listener = listener
@@ -59,9 +57,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
                 pipeline.syncOperations.fireErrorCaught(error.ioError)
             }
             listener.batchHandler = { [unowned self] in batchEnds() }
-            listener.closedByLoop = { [unowned self] in
-                if !loopOfChannel.endsWithLoop() { close0(error: Self.refused, mode: .all, promise: nil) }
-            }
+            listener.closedByLoop = { [unowned self] in lostItsLoop() }
             shared.withLock { $0.local = SocketAddress(listener.address) }
         } catch {
             listener.take()?.close()
@@ -116,14 +112,10 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
 
     // MARK: Closing
 
-    override func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        guard isOpen else { return fail(promise, ChannelError.alreadyClosed) }
-        guard mode == .all else { return fail(promise, ChannelError.operationUnsupported) }
-        closeAll(promise) {
-            let listener = listener.take()
-            listener?.closedByLoop = nil
-            listener?.close()
-        }
+    override func release(_ error: any Error) {
+        let listener = listener.take()
+        listener?.closedByLoop = nil
+        listener?.close()
     }
 
     // MARK: Options

@@ -74,9 +74,6 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
 
     // MARK: States
 
-    /// The error of a channel whose descriptor can no longer be watched.
-    static var refused: any Error { IOError(errnoCode: EBADF, reason: "watch the descriptor") }
-
     final var isOpen: Bool { state != .closed }
     final var isLive: Bool { state == .activating || state == .active }
 
@@ -145,6 +142,12 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
         }
     }
 
+    /// Ends with the loop, or closes the channel, whose descriptor can no longer be watched.
+    final func lostItsLoop() {
+        guard !loopOfChannel.endsWithLoop() else { return }
+        close0(error: IOError(errnoCode: EBADF, reason: "watch the descriptor"), mode: .all, promise: nil)
+    }
+
     /// Asks the handlers to read, if nobody has.
     func readIfNeeded() {
         if isLive, !readPending, autoRead { withHandlers { $0.read() } }
@@ -175,7 +178,14 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
 
     func triggerUserOutboundEvent0(_ event: Any, promise: EventLoopPromise<Void>?) { refuse(promise) }
 
-    func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) { refuse(promise) }
+    func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard isOpen else { return fail(promise, ChannelError.alreadyClosed) }
+        guard mode == .all else { return fail(promise, ChannelError.operationUnsupported) }
+        closeAll(promise) { release(error) }
+    }
+
+    /// Releases the socket of a channel that is closed already, and fails its output.
+    func release(_ error: any Error) {}
 
     private func refuse(_ promise: EventLoopPromise<Void>?) {
         fail(promise, isOpen ? ChannelError.operationUnsupported : ChannelError.ioOnClosedChannel)
@@ -185,6 +195,13 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
 
     /// The descriptor for options of the socket; `nil` if there is none yet.
     var socket: Int32? { nil }
+
+    /// Whether an option of the socket was switched on before there was one.
+    final func isSet(_ name: Int32) -> Bool {
+        socketOptions.contains { option, value in
+            option.optionLevel == .socket && option.optionName.rawValue == name && value != 0
+        }
+    }
 
     final var syncOptions: (any NIOSynchronousChannelOptions)? { self }
 
@@ -241,5 +258,23 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
 
     /// The value of an option that not all channels have.
     func value(of option: Any) -> Any? { nil }
+}
+
+/// An option of a socket, with its value.
+typealias SocketOption = (option: ChannelOptions.Types.SocketOption, value: SocketOptionValue)
+
+extension SystemCalls {
+    func set(_ option: SocketOption, of descriptor: Int32) throws(IOError) {
+        let status = setOption(
+            descriptor, option.option.optionLevel.rawValue, option.option.optionName.rawValue,
+            Int32(truncatingIfNeeded: option.value))
+        if status != 0 { throw IOError(errnoCode: errno, reason: "set an option of the socket") }
+    }
+
+    fileprivate func value(
+        of option: ChannelOptions.Types.SocketOption, of descriptor: Int32
+    ) -> SocketOptionValue? {
+        self.option(descriptor, option.optionLevel.rawValue, option.optionName.rawValue).map { SocketOptionValue($0) }
+    }
 }
 #endif

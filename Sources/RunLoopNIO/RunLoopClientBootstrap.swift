@@ -86,7 +86,7 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
         guard let port = UInt16(exactly: port) else {
             return eventLoop.makeFailedFuture(SocketAddressError.unsupported)
         }
-        let promise = eventLoop.makePromise(of: (@Sendable () -> StreamChannel).self)
+        let promise = eventLoop.makePromise(of: StreamChannel.self)
         let layer = layer(for: host)
         eventLoop.onLoop {
             guard let loop = eventLoop.loop else { return promise.fail(EventLoopError.shutdown) }
@@ -100,14 +100,13 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
                 switch result {
                 case .success(let stream):
                     let peer = WorldSystem.of(loop).peerAddress(of: stream.fileDescriptor)
-                    let channel = StreamChannel(stream, peer: peer, under: layer, on: eventLoop)
-                    promise.succeed { channel }
+                    promise.succeed(StreamChannel(stream, peer: peer, under: layer, on: eventLoop))
                 case .failure(let error): promise.fail(StreamChannel.error(error, timeout: timeout))
                 }
             }
             attempt.begin()
         }
-        return connect(on: eventLoop, promise.futureResult) { channel in
+        return connect(promise.futureResult) { channel in
             guard let address = channel.remoteAddress else {
                 return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
             }
@@ -122,10 +121,8 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
     public func connect(to address: SocketAddress) -> EventLoopFuture<any Channel> {
         let eventLoop = RunLoopEventLoop.of(group)
         let layer = layer(for: address.ipAddress)
-        let made = eventLoop.submit { { @Sendable in StreamChannel(nil, under: layer, on: eventLoop) } }
-        return connect(on: eventLoop, made) { channel in
-            channel.register().flatMap { channel.connect(to: address) }
-        }
+        let made = eventLoop.submit { StreamChannel(nil, under: layer, on: eventLoop) }
+        return connect(made) { channel in channel.register().flatMap { channel.connect(to: address) } }
     }
 
     /// Connects to the path of a Unix socket.
@@ -141,18 +138,13 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
     public func withConnectedSocket(_ descriptor: Int32) -> EventLoopFuture<any Channel> {
         let eventLoop = RunLoopEventLoop.of(group)
         let layer = layer(for: nil)
-        let made = eventLoop.submit { () throws -> @Sendable () -> StreamChannel in
+        let made = eventLoop.submit {
             guard let loop = eventLoop.loop else { throw EventLoopError.shutdown }
             let peer = WorldSystem.of(loop).peerAddress(of: descriptor)
             let stream = DescriptorStream(descriptor, on: loop)
-            let channel = StreamChannel(stream, peer: peer, under: layer, on: eventLoop)
-            return { channel }
+            return StreamChannel(stream, peer: peer, under: layer, on: eventLoop)
         }
-        return connect(on: eventLoop, made) { channel in
-            let promise = eventLoop.makePromise(of: Void.self)
-            channel.registerAlreadyConfigured0(promise: promise)
-            return promise.futureResult
-        }
+        return connect(made) { channel in eventLoop.promising { channel.registerAlreadyConfigured0(promise: $0) } }
     }
 
     // MARK: For tasks
@@ -201,17 +193,22 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
     }
 
     private func connect(
-        on eventLoop: RunLoopEventLoop, _ made: EventLoopFuture<@Sendable () -> StreamChannel>,
-        _ begin: @escaping @Sendable (StreamChannel) -> EventLoopFuture<Void>
+        _ made: EventLoopFuture<StreamChannel>, _ begin: @escaping @Sendable (StreamChannel) -> EventLoopFuture<Void>
     ) -> EventLoopFuture<any Channel> {
         let (options, initializer) = (options, initializer)
-        return made.flatMap { make in
-            let channel = make()
-            return channel.prepare(options, initializer) { begin(channel) }
-        }
+        return made.flatMap { channel in channel.prepare(options, initializer) { begin(channel) } }
     }
 }
 
 @available(*, unavailable, message: "one thread at a time uses a bootstrap")
 extension RunLoopClientBootstrap: Sendable {}
+
+extension Channel {
+    /// The session of RunLoopTLS below a channel of ``RunLoopServerBootstrap`` or ``RunLoopClientBootstrap``, for example
+    /// for the certificate of the peer; `nil` if the channel does not speak TLS, or is closed. On the event loop's thread.
+    public var tls: TLSSession? {
+        eventLoop.preconditionInEventLoop()
+        return (self as? StreamChannel)?.tls
+    }
+}
 #endif

@@ -99,11 +99,7 @@ public final class RunLoopDatagramBootstrap {
         return eventLoop.flatSubmit {
             let channel = DatagramChannel(on: eventLoop)
             return channel.prepare(options, initializer) {
-                channel.register().flatMap {
-                    let promise = eventLoop.makePromise(of: Void.self)
-                    begin(channel, promise)
-                    return promise.futureResult
-                }
+                channel.register().flatMap { eventLoop.promising { begin(channel, $0) } }
             }
         }
     }

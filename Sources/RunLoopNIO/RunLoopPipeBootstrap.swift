@@ -67,9 +67,7 @@ public final class RunLoopPipeBootstrap {
             let stream = DescriptorStream(input: input ?? -1, output: output ?? -1, on: loop)
             let channel = StreamChannel(stream, isRead: input != nil, isWritten: output != nil, on: eventLoop)
             return channel.prepare(options, initializer) {
-                let promise = eventLoop.makePromise(of: Void.self)
-                channel.registerAlreadyConfigured0(promise: promise)
-                return promise.futureResult
+                eventLoop.promising { channel.registerAlreadyConfigured0(promise: $0) }
             }
         }
     }

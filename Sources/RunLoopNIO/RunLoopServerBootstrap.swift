@@ -83,20 +83,16 @@ public final class RunLoopServerBootstrap {
     ///
     /// - Returns: the channel of the listener; it fails with an `IOError`, for example with `EADDRINUSE`.
     public func bind(host: String, port: Int) -> EventLoopFuture<any Channel> {
-        bind { try SocketAddress(ipAddress: host, port: port) }
+        listen(begin: binding { try SocketAddress(ipAddress: host, port: port) })
     }
 
     /// Listens on the path of a Unix socket.
     public func bind(unixDomainSocketPath path: String) -> EventLoopFuture<any Channel> {
-        bind { try SocketAddress(unixDomainSocketPath: path) }
+        listen(begin: binding { try SocketAddress(unixDomainSocketPath: path) })
     }
 
     /// Listens on an address.
-    public func bind(to address: SocketAddress) -> EventLoopFuture<any Channel> { bind { address } }
-
-    private func bind(_ address: @escaping @Sendable () throws -> SocketAddress) -> EventLoopFuture<any Channel> {
-        listen(begin: binding(to: address))
-    }
+    public func bind(to address: SocketAddress) -> EventLoopFuture<any Channel> { listen(begin: binding { address }) }
 
     private func binding(to address: @escaping @Sendable () throws -> SocketAddress) -> Beginning {
         { channel, promise in
@@ -173,10 +169,9 @@ public final class RunLoopServerBootstrap {
         _ childInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>, begin: @escaping Beginning
     ) -> EventLoopFuture<NIOAsyncChannel<Output, Never>> {
         let accepted = Locked<NIOAsyncChannel<Output, Never>?>(nil)
-        let handler = { @Sendable [childOptions] in
-            AcceptingHandler(options: childOptions, initializer: childInitializer, isForTasks: true)
-        }
-        return listen(handler, begin) { channel in
+        return listen(begin) { [childOptions] channel in
+            try channel.pipeline.syncOperations.addHandler(
+                AcceptingHandler(options: childOptions, initializer: childInitializer, isForTasks: true))
             var configuration = NIOAsyncChannel<Output, Never>.Configuration()
             if let strategy { configuration.backPressureStrategy = strategy }
             let channel = try NIOAsyncChannel<Output, Never>(
@@ -194,21 +189,16 @@ public final class RunLoopServerBootstrap {
     private typealias Beginning = @Sendable (ListeningChannel, EventLoopPromise<Void>) -> Void
 
     private func listen(begin: @escaping Beginning) -> EventLoopFuture<any Channel> {
-        let (options, initializer) = (childOptions, childInitializer)
-        let handler = { @Sendable in
-            AcceptingHandler(
-                options: options, initializer: initializer ?? { $0.eventLoop.makeSucceededVoidFuture() },
-                isForTasks: false)
+        let (options, initializer) = (childOptions, childInitializer ?? { $0.eventLoop.makeSucceededVoidFuture() })
+        return listen(begin) { channel in
+            try channel.pipeline.syncOperations.addHandler(
+                AcceptingHandler(options: options, initializer: initializer, isForTasks: false))
         }
-        return listen(handler, begin) { _ in }
     }
 
-    /// - Parameters:
-    ///   - handler: makes the handler that prepares connections.
-    ///   - complete: called with the channel, when its handlers are there and before it listens.
+    /// - Parameter addHandler: adds the handler that prepares connections, after those of the program.
     private func listen(
-        _ handler: @escaping @Sendable () -> any ChannelHandler, _ begin: @escaping Beginning,
-        complete: @escaping @Sendable (any Channel) throws -> Void
+        _ begin: @escaping Beginning, addHandler: @escaping @Sendable (any Channel) throws -> Void
     ) -> EventLoopFuture<any Channel> {
         let eventLoop = RunLoopEventLoop.of(group)
         let (options, initializer) = (options, initializer)
@@ -216,16 +206,9 @@ public final class RunLoopServerBootstrap {
         return eventLoop.flatSubmit {
             let channel = ListeningChannel(on: eventLoop, children: childGroup, under: layer)
             return channel.prepare(options, initializer) {
-                eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(handler())
-                    try complete(channel)
-                }
-                .flatMap { channel.register() }
-                .flatMap {
-                    let promise = eventLoop.makePromise(of: Void.self)
-                    begin(channel, promise)
-                    return promise.futureResult
-                }
+                eventLoop.makeCompletedFuture { try addHandler(channel) }
+                    .flatMap { channel.register() }
+                    .flatMap { eventLoop.promising { begin(channel, $0) } }
             }
         }
     }
@@ -242,6 +225,13 @@ extension RunLoopEventLoop {
         }
         return eventLoop
     }
+
+    /// The result of an operation that fulfils a promise.
+    func promising(_ operation: (EventLoopPromise<Void>) -> Void) -> EventLoopFuture<Void> {
+        let promise = makePromise(of: Void.self)
+        operation(promise)
+        return promise.futureResult
+    }
 }
 
 /// Prepares the connections that a listener has accepted.
@@ -250,12 +240,9 @@ private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler {
 
     private let options: ChannelOptions.Storage
     private let initializer: @Sendable (any Channel) -> EventLoopFuture<Output>
+    /// Whether the initializer's result is passed on, and not the channel.
     private let isForTasks: Bool
 
-    /// - Parameters:
-    ///   - options: the options of a connection's channel.
-    ///   - initializer: prepares it.
-    ///   - isForTasks: whether the initializer's result is passed on, and not the channel.
     init(
         options: ChannelOptions.Storage, initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>,
         isForTasks: Bool

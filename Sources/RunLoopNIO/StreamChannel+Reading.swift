@@ -126,8 +126,6 @@ extension StreamChannel: StreamOwner {
         close0(error: error, mode: .all, promise: nil)
     }
 
-    func streamLostItsLoop() {
-        if !loopOfChannel.endsWithLoop() { close0(error: Self.refused, mode: .all, promise: nil) }
-    }
+    func streamLostItsLoop() { lostItsLoop() }
 }
 #endif
