@@ -150,7 +150,7 @@ public struct Exploration: Sendable {
                 Worker.serve { LocalRunner(portfolio: portfolio, limits: limits, body: body, journal: $0) }
             }
         }
-        return ProcessRunner(arguments, serving: name, longestRun: limits.longestRun)
+        return ProcessRunner(command: arguments, name: name, longestRun: limits.longestRun)
     }
 
     /// Runs a program with one schedule.
@@ -170,7 +170,7 @@ public struct Exploration: Sendable {
 
     private func run(_ runner: inout some Runner & ~Copyable, _ marks: inout Simulation.Marks) -> Result {
         let end = duration.map { ContinuousClock.now + $0 }
-        var reports = ProgressReports(progress)
+        var reports = ProgressReports(report: progress)
         var (number, length) = (0, RunLength())
         while number < schedules {
             let batch = number..<min(number + Self.batch, schedules)
@@ -189,14 +189,12 @@ public struct Exploration: Sendable {
     /// - Parameters:
     ///   - number: the number of the schedule; `nil` for the schedule of another finding.
     ///   - strategy: the name of the strategy that has chosen the schedule; that of its number unless given.
-    ///   - length: the lengths of the longest runs so far.
-    ///   - marks: those of the schedules so far.
     func finding(
         _ run: Run, _ number: Int?, by strategy: String? = nil, _ length: RunLength, _ marks: Simulation.Marks,
         _ runner: inout some Runner & ~Copyable
     ) -> Finding {
         let fault = run.fault!
-        var shrinking = Shrinking(fault, for: longestShrinking, ProgressReports(progress))
+        var shrinking = Shrinking(fault, for: longestShrinking, ProgressReports(report: progress))
         let token = fault.kind == .difference ? run.token : shrinking.shrink(run.token, &runner)
         let failing = runner.replay(token, .trace())
         var nearest: Run?

@@ -251,9 +251,7 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
     /// Called when the program has chosen the allocator of buffers.
     func allocatorWasChosen() {}
 
-    /// Sets an option that not all channels have.
-    ///
-    /// - Returns: `false` if the channel does not have it.
+    /// Sets an option that not all channels have; `false` if this one does not.
     func set(_ option: Any, to value: Any) -> Bool { false }
 
     /// The value of an option that not all channels have.

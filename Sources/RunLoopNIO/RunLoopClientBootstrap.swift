@@ -90,13 +90,12 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
         let layer = layer(for: host)
         eventLoop.onLoop {
             guard let loop = eventLoop.loop else { return promise.fail(EventLoopError.shutdown) }
-            let ending = Ending()
-            eventLoop.atEnd(of: ending) { promise.fail(EventLoopError.shutdown) }
+            eventLoop.atEnd(of: promise.futureResult) { promise.fail(EventLoopError.shutdown) }
             let attempt = ConnectionAttempt(
                 .host(host, port: port), on: loop, eventLoop.modes, timeout: Duration(timeout), retry: nil,
                 RunLoop.Origin(file: #fileID, line: #line)
             ) { result in
-                eventLoop.forget(ending)
+                eventLoop.forget(promise.futureResult)
                 switch result {
                 case .success(let stream):
                     let peer = WorldSystem.of(loop).peerAddress(of: stream.fileDescriptor)
@@ -113,9 +112,6 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
             return channel.register().flatMap { channel.connect(to: address) }
         }
     }
-
-    /// The identity of a pending look-up.
-    private final class Ending {}
 
     /// Connects to an address.
     public func connect(to address: SocketAddress) -> EventLoopFuture<any Channel> {

@@ -186,9 +186,7 @@ public final class RunLoopEventLoop: EventLoop {
         ends[ObjectIdentifier(object)] = nil
     }
 
-    /// Ends if the run loop has ended, of which an item has heard first.
-    ///
-    /// - Returns: `false` if the run loop lives.
+    /// Ends if the run loop has ended, of which an item has heard first; `false` if the run loop lives.
     func endsWithLoop() -> Bool {
         guard loop?.hasEnded != false else { return false }
         end()

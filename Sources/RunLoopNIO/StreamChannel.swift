@@ -71,9 +71,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
 
     /// - Parameters:
     ///   - stream: an open stream; `nil` for a channel that is still to connect.
-    ///   - peer: the address of the peer.
     ///   - isRead: whether there is input; not for a pipe that is only written.
-    ///   - isWritten: whether there is output.
     ///   - layer: lays a stream over that one, before the channel is active.
     init(
         _ stream: (any ByteStream)?, peer: Endpoint? = nil, isRead: Bool = true, isWritten: Bool = true,

@@ -11,8 +11,8 @@ struct CampaignRun {
     /// The lengths of the longest runs so far.
     private var length = RunLength()
     private let start = ContinuousClock.now
-    private var progress: ProgressLine
-    private var lastKept: ContinuousClock.Instant
+    private var progress = ProgressLine()
+    private var lastKept = ContinuousClock.now
 
     /// The number of schedules that a shard takes at once. The next ones belong to the next shard.
     private static let block = 32
@@ -23,7 +23,6 @@ struct CampaignRun {
     init(_ campaign: Campaign, _ shard: Campaign.Shard) throws(Campaign.Failure) {
         self.campaign = campaign
         folder = try Folder(campaign.directory, writer: "shard-\(shard.index)-of-\(shard.count)")
-        (progress, lastKept) = (ProgressLine(at: start), start)
         file = ShardFile(campaign.name, seed: campaign.exploration.seed, shard, began: time(nil))
         file.required = campaign.required
         let former = try folder.shards()

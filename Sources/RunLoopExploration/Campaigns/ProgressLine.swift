@@ -16,12 +16,8 @@ struct ProgressLine {
     }
 
     private let isTerminal = isatty(2) != 0
-    private var last: (time: ContinuousClock.Instant, schedules: Int)
+    private var last = (time: ContinuousClock.now, schedules: 0)
     private var isShown = false
-
-    init(at now: ContinuousClock.Instant) {
-        last = (now, 0)
-    }
 
     /// Writes the line, if the last one is old enough: a second on a terminal, and otherwise a minute.
     mutating func show(_ state: State, at now: ContinuousClock.Instant) {

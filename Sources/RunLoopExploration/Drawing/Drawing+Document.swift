@@ -20,8 +20,6 @@ extension Drawing {
     }
 
     /// The likelihoods of a cause as bars.
-    ///
-    /// - Parameter top: the upper end.
     static func curve(_ cause: Exploration.Cause, below top: Int) -> (elements: String, height: Int) {
         let bars = cause.likelihoods.enumerated().map { index, likelihood in
             let y = top + 14 + 18 * index

@@ -25,7 +25,6 @@ struct Drawing {
     private static let mostLetters = 96
 
     /// - Parameters:
-    ///   - runs: the rows of each run.
     ///   - pairs: the rows to draw, in order: in each line the number of the row of each run.
     ///   - step: the number of the choice to mark in the first run, counted from 1.
     init(_ runs: [Rows], _ pairs: [[Int?]], step: Int?) {

@@ -35,9 +35,7 @@ extension SimulationTrace {
     /// Drawn when it is asked for; O(n) in the number of events, of which it has the last ones of a very long run.
     public var html: String { Page(self).text }
 
-    /// The lines of a picture.
-    ///
-    /// - Parameter step: the number of a choice to show, counted from 1.
+    /// The lines of a picture, which also shows a choice, counted from 1.
     func lines(around step: Int?) -> [String] {
         let end = trace.entries.last?.date ?? RunLoop.Instant(nanoseconds: 0)
         let lines = ["seed \(token.seed), at \(end)"] + Picture(Rows(trace.entries), around: step).lines

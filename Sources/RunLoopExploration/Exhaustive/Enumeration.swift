@@ -50,8 +50,6 @@ struct Enumeration {
     }
 
     /// Whether a schedule is left. It may run others to find out.
-    ///
-    /// - Parameter runner: runs schedules.
     mutating func hasNext(_ runner: inout some Runner & ~Copyable) -> Bool {
         while next == nil && !isComplete {
             next = nextPath(&runner)
@@ -62,8 +60,6 @@ struct Enumeration {
     }
 
     /// Runs the next schedule; there must be one.
-    ///
-    /// - Parameter runner: runs schedules.
     mutating func runNext(_ runner: inout some Runner & ~Copyable) -> Run {
         if let difference { return difference }
         counts[departures] += 1

@@ -133,7 +133,7 @@ public struct ExhaustiveExploration: Sendable {
 
     private func run(_ runner: inout some Runner & ~Copyable) -> Result {
         var enumeration = Enumeration(departures: departures, hostsShareNothing: hostsShareNothing)
-        var (count, reports) = (0, ProgressReports(progress))
+        var (count, reports) = (0, ProgressReports(report: progress))
         let end = duration.map { ContinuousClock.now + $0 }
         while enumeration.hasNext(&runner), count < schedules, end.map({ ContinuousClock.now < $0 }) ?? true {
             let run = enumeration.runNext(&runner)

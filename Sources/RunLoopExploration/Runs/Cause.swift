@@ -43,9 +43,7 @@ extension Exploration {
         /// Whether the fault is likely whatever the first steps are: it comes in at least three of four runs.
         public var isLikelyFromStart: Bool { likelihoods[0].rate >= 0.75 }
 
-        /// - Parameters:
-        ///   - likelihoods: see ``likelihoods``; at least two.
-        ///   - choices: the choices of the run.
+        /// - Parameter likelihoods: at least two.
         init(_ likelihoods: [Likelihood], _ choices: [Trace.Choice]) {
             self.likelihoods = likelihoods
             step = Self.largestRise(in: likelihoods, atLeast: Self.jump).flatMap { rise in

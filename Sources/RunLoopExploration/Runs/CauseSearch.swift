@@ -12,10 +12,7 @@ struct CauseSearch {
     private static let leastRise = 0.25
 
     /// - Parameters:
-    ///   - fault: the fault of the run.
-    ///   - token: the schedule of the run.
-    ///   - steps: the number of its steps.
-    ///   - length: the known length of a run.
+    ///   - steps: the number of steps of the run.
     ///   - duration: how long it may take, in real time.
     init(_ fault: Fault, of token: ScheduleToken, steps: Int, length: RunLength, for duration: Duration) {
         (self.fault, self.token, self.length) = (fault, token, length)

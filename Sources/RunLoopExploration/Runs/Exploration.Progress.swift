@@ -19,12 +19,8 @@ extension Exploration {
 
 /// Tells of progress, at most once a second.
 struct ProgressReports {
-    private let report: (@Sendable (Exploration.Progress) -> Void)?
-    private var last = ContinuousClock.now
-
-    init(_ report: (@Sendable (Exploration.Progress) -> Void)?) {
-        self.report = report
-    }
+    let report: (@Sendable (Exploration.Progress) -> Void)?
+    private(set) var last = ContinuousClock.now
 
     mutating func tell(_ progress: @autoclosure () -> Exploration.Progress) {
         guard let report else { return }

@@ -1,30 +1,24 @@
 internal import RunLoopSimulation
 
 /// Runs a program with schedules of an exploration.
+///
+/// Lengths are those of the longest runs so far. Marks are the numbers of runs that have met them, and grow by the new runs.
 protocol Runner: ~Copyable {
     /// Tries schedules by their numbers.
     ///
-    /// - Parameters:
-    ///   - length: the lengths of the longest runs so far.
-    ///   - marks: the number of runs that have met each mark, to which these runs are added.
     /// - Returns: the first that fails, and its number.
     mutating func explore(
         _ numbers: Range<Int>, length: inout RunLength, marks: inout Simulation.Marks
     ) -> (number: Int, run: Run)?
 
     /// Runs one schedule.
-    ///
-    /// - Parameter recording: the record to make of the run.
     mutating func replay(_ token: ScheduleToken, _ recording: Recording) -> Run
 
     /// Runs a variation of a schedule.
-    ///
-    /// - Parameter length: the lengths of the longest runs so far.
     mutating func vary(_ variation: Variation, length: RunLength) -> Run
 
     /// Runs the schedule of a path.
     ///
-    /// - Parameter marks: the number of runs that have met each mark, to which this run is added.
     /// - Returns: the run, and the places behind the path's last departure where a schedule may depart.
     mutating func follow(_ path: Path, marks: inout Simulation.Marks) -> (run: Run, branches: [Path.Branch])
 }
@@ -36,7 +30,7 @@ struct LocalRunner: Runner {
     let body: (Simulation) throws -> Void
     /// The journal of runs that may be the last of the process.
     var journal: Journal?
-    var novelty = Novelty()
+    private(set) var novelty = Novelty()
 
     mutating func explore(
         _ numbers: Range<Int>, length: inout RunLength, marks: inout Simulation.Marks

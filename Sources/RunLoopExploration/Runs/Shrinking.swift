@@ -11,10 +11,7 @@ struct Shrinking {
 
     private static let mostAttempts = 5000
 
-    /// - Parameters:
-    ///   - fault: the fault to keep.
-    ///   - duration: how long it may take, in real time. After that, the shortest schedule so far counts.
-    ///   - reports: told after each run.
+    /// - Parameter duration: how long it may take, in real time. After that, the shortest schedule so far counts.
     init(_ fault: Fault, for duration: Duration, _ reports: ProgressReports) {
         (self.fault, self.duration, self.reports) = (fault, duration, reports)
     }

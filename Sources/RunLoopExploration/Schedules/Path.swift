@@ -6,10 +6,6 @@ struct Path: Hashable {
     /// Whether orders that differ only in which host's threads go first are the same.
     let hostsShareNothing: Bool
 
-    init(hostsShareNothing: Bool) {
-        self.hostsShareNothing = hostsShareNothing
-    }
-
     /// A choice other than the usual one, at a place of the run.
     struct Departure: Hashable {
         let point: Int

@@ -18,11 +18,7 @@ struct Novelty {
             .randomElement(using: &numbers)
     }
 
-    /// Looks for something new in the run of a schedule.
-    ///
-    /// - Parameters:
-    ///   - found: the pairs of turns of the run.
-    ///   - marks: the marks of the run.
+    /// Looks for something new in the run of a schedule: among its pairs of turns, and its marks.
     mutating func note(_ schedule: ScheduleToken, _ found: [UInt16], _ marks: Simulation.Marks) {
         var isNew = false
         for pair in found {

@@ -31,11 +31,7 @@ struct Portfolio {
     /// A schedule to try: the seed of its world, the name of its strategy, and the strategy.
     typealias Plan = (seed: UInt64, name: String, strategy: any Chooser)
 
-    /// The schedule with that number.
-    ///
-    /// - Parameters:
-    ///   - length: the lengths of the longest runs so far.
-    ///   - novelty: the schedules so far that have shown something new.
+    /// The schedule with that number, after runs of this length.
     func plan(_ number: Int, length: RunLength, novelty: Novelty) -> Plan {
         if number < former.count {
             return (former[number].seed, "a former schedule", ReplayStrategy(former[number].departures))

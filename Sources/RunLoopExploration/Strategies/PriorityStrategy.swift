@@ -10,9 +10,7 @@ struct PriorityStrategy: Chooser {
     private let changes: Set<Int>
     private var lowest: UInt64 = 1 << 32
 
-    /// - Parameters:
-    ///   - depth: one more than the number of changes.
-    ///   - length: the number of places in a run.
+    /// - Parameter depth: one more than the number of changes.
     init(depth: Int, length: Int, numbers: SeededNumbers) {
         var numbers = numbers
         changes = Set((1..<depth).map { _ in Int.random(in: 0..<max(1, length), using: &numbers) })

@@ -12,9 +12,7 @@ struct Swarm: Chooser {
     private var moments: [String: [Int]] = [:]
 
     /// - Parameters:
-    ///   - strategy: makes the other choices.
     ///   - number: the number of the schedule.
-    ///   - seed: the seed of the exploration.
     ///   - length: the known length of a run; kinds that are not known yet do not happen.
     init(_ strategy: any Chooser, for number: Int, seed: UInt64, length: RunLength) {
         var numbers = SeededNumbers(seed: seed, for: "faults of schedule \(number)")
@@ -39,9 +37,7 @@ struct Swarm: Chooser {
 
     /// Draws how often a kind happens, and where: usually once.
     ///
-    /// - Parameters:
-    ///   - length: the number of places.
-    ///   - turn: where the first moment lies, as a part of 2 to the 64th.
+    /// - Parameter turn: the place of the first moment, as a part of 2 to the 64th.
     private static func moments(among length: Int, _ turn: UInt64, _ numbers: inout SeededNumbers) -> [Int] {
         let many = 1 << Int.random(in: 0...min(6, length.bitWidth - length.leadingZeroBitCount), using: &numbers)
         let count = [1, 1, 2, many].randomElement(using: &numbers)!

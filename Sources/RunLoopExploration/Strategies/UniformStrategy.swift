@@ -16,9 +16,7 @@ struct UniformStrategy: Chooser {
     /// The one of these that has its turn next. The others wait for it.
     private var next: Int?
 
-    /// - Parameters:
-    ///   - turns: the number of turns that each lane has in a run, by its name.
-    ///   - isSelective: whether only the orders of a few lanes are to be equally likely.
+    /// - Parameter isSelective: whether only the orders of a few lanes are to be equally likely.
     init(turns: [String: Int], isSelective: Bool, numbers: SeededNumbers) {
         (self.numbers, known) = (numbers, turns)
         let few = Int.random(in: 2...4, using: &self.numbers)

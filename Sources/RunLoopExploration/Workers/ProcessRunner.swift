@@ -2,19 +2,12 @@ internal import RunLoopSimulation
 
 /// Runs the program in another process, and in a new one whenever that ends.
 struct ProcessRunner: ~Copyable, Runner {
-    private let command: [String]
-    private let name: String
-    private let longestRun: Duration
-    private var process: WorkerProcess?
-
-    /// - Parameters:
-    ///   - command: the command that runs this program again.
-    ///   - name: the name of the exploration in it.
-    init(_ command: [String], serving name: String, longestRun: Duration) {
-        self.command = command
-        self.name = name
-        self.longestRun = longestRun
-    }
+    /// The command that runs this program again.
+    let command: [String]
+    /// The name of the exploration in it.
+    let name: String
+    let longestRun: Duration
+    private(set) var process: WorkerProcess?
 
     mutating func explore(
         _ numbers: Range<Int>, length: inout RunLength, marks: inout Simulation.Marks
