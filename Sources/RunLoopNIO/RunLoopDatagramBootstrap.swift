@@ -45,32 +45,32 @@ public final class RunLoopDatagramBootstrap {
 
     /// Receives at an address in digits. With port 0 the system chooses; the channel's `localAddress` has the port.
     public func bind(host: String, port: Int) -> EventLoopFuture<any Channel> {
-        open({ try SocketAddress(ipAddress: host, port: port) }) { $0.bind(to: $1, promise: $2) }
+        open { $0.pipeline.bind(to: try SocketAddress(ipAddress: host, port: port), promise: $1) }
     }
 
     /// Receives at an address.
     public func bind(to address: SocketAddress) -> EventLoopFuture<any Channel> {
-        open({ address }) { $0.bind(to: $1, promise: $2) }
+        open { $0.pipeline.bind(to: address, promise: $1) }
     }
 
     /// Receives at the path of a Unix socket.
     public func bind(unixDomainSocketPath path: String) -> EventLoopFuture<any Channel> {
-        open({ try SocketAddress(unixDomainSocketPath: path) }) { $0.bind(to: $1, promise: $2) }
+        open { $0.pipeline.bind(to: try SocketAddress(unixDomainSocketPath: path), promise: $1) }
     }
 
     /// Has an address in digits as the only peer; the system chooses the own address.
     public func connect(host: String, port: Int) -> EventLoopFuture<any Channel> {
-        open({ try SocketAddress(ipAddress: host, port: port) }) { $0.connect(to: $1, promise: $2) }
+        open { $0.pipeline.connect(to: try SocketAddress(ipAddress: host, port: port), promise: $1) }
     }
 
     /// Has an address as the only peer; the system chooses the own address.
     public func connect(to address: SocketAddress) -> EventLoopFuture<any Channel> {
-        open({ address }) { $0.connect(to: $1, promise: $2) }
+        open { $0.pipeline.connect(to: address, promise: $1) }
     }
 
     /// Has the path of a Unix socket as the only peer. The own socket has no name, so it gets no answers.
     public func connect(unixDomainSocketPath path: String) -> EventLoopFuture<any Channel> {
-        open({ try SocketAddress(unixDomainSocketPath: path) }) { $0.connect(to: $1, promise: $2) }
+        open { $0.pipeline.connect(to: try SocketAddress(unixDomainSocketPath: path), promise: $1) }
     }
 
     /// Takes over a socket, for example one from a service manager. The channel owns the descriptor.
@@ -79,27 +79,14 @@ public final class RunLoopDatagramBootstrap {
     }
 
     private func open(
-        _ address: @escaping @Sendable () throws -> SocketAddress,
-        _ begin: @escaping @Sendable (ChannelPipeline, SocketAddress, EventLoopPromise<Void>) -> Void
-    ) -> EventLoopFuture<any Channel> {
-        open { channel, promise in
-            do {
-                begin(channel.pipeline, try address(), promise)
-            } catch {
-                promise.fail(error)
-            }
-        }
-    }
-
-    private func open(
-        _ begin: @escaping @Sendable (DatagramChannel, EventLoopPromise<Void>) -> Void
+        _ begin: @escaping @Sendable (DatagramChannel, EventLoopPromise<Void>) throws -> Void
     ) -> EventLoopFuture<any Channel> {
         let eventLoop = RunLoopEventLoop.of(group)
         let (options, initializer) = (options, initializer)
         return eventLoop.flatSubmit {
             let channel = DatagramChannel(on: eventLoop)
             return channel.prepare(options, initializer) {
-                channel.register().flatMap { eventLoop.promising { begin(channel, $0) } }
+                channel.register().flatMap { eventLoop.promising { try begin(channel, $0) } }
             }
         }
     }

@@ -83,25 +83,17 @@ public final class RunLoopServerBootstrap {
     ///
     /// - Returns: the channel of the listener; it fails with an `IOError`, for example with `EADDRINUSE`.
     public func bind(host: String, port: Int) -> EventLoopFuture<any Channel> {
-        listen(begin: binding { try SocketAddress(ipAddress: host, port: port) })
+        listen { $0.pipeline.bind(to: try SocketAddress(ipAddress: host, port: port), promise: $1) }
     }
 
     /// Listens on the path of a Unix socket.
     public func bind(unixDomainSocketPath path: String) -> EventLoopFuture<any Channel> {
-        listen(begin: binding { try SocketAddress(unixDomainSocketPath: path) })
+        listen { $0.pipeline.bind(to: try SocketAddress(unixDomainSocketPath: path), promise: $1) }
     }
 
     /// Listens on an address.
-    public func bind(to address: SocketAddress) -> EventLoopFuture<any Channel> { listen(begin: binding { address }) }
-
-    private func binding(to address: @escaping @Sendable () throws -> SocketAddress) -> Beginning {
-        { channel, promise in
-            do {
-                channel.pipeline.bind(to: try address(), promise: promise)
-            } catch {
-                promise.fail(error)
-            }
-        }
+    public func bind(to address: SocketAddress) -> EventLoopFuture<any Channel> {
+        listen { $0.pipeline.bind(to: address, promise: $1) }
     }
 
     /// Accepts on a descriptor that listens already, for example one from a service manager. The channel owns it.
@@ -136,10 +128,9 @@ public final class RunLoopServerBootstrap {
         host: String, port: Int, serverBackPressureStrategy: BackPressureStrategy? = nil,
         childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws -> NIOAsyncChannel<Output, Never> {
-        try await listen(
-            serverBackPressureStrategy, childChannelInitializer,
-            begin: binding { try SocketAddress(ipAddress: host, port: port) }
-        ).get()
+        try await listen(serverBackPressureStrategy, childChannelInitializer) {
+            $0.pipeline.bind(to: try SocketAddress(ipAddress: host, port: port), promise: $1)
+        }.get()
     }
 
     /// Listens on an address, with connections that a task takes; see the form with a host.
@@ -147,7 +138,9 @@ public final class RunLoopServerBootstrap {
         to address: SocketAddress, serverBackPressureStrategy: BackPressureStrategy? = nil,
         childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws -> NIOAsyncChannel<Output, Never> {
-        try await listen(serverBackPressureStrategy, childChannelInitializer, begin: binding { address }).get()
+        try await listen(serverBackPressureStrategy, childChannelInitializer) {
+            $0.pipeline.bind(to: address, promise: $1)
+        }.get()
     }
 
     /// Listens on the path of a Unix socket, with connections that a task takes; see the form with a host.
@@ -155,10 +148,9 @@ public final class RunLoopServerBootstrap {
         unixDomainSocketPath path: String, serverBackPressureStrategy: BackPressureStrategy? = nil,
         childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws -> NIOAsyncChannel<Output, Never> {
-        try await listen(
-            serverBackPressureStrategy, childChannelInitializer,
-            begin: binding { try SocketAddress(unixDomainSocketPath: path) }
-        ).get()
+        try await listen(serverBackPressureStrategy, childChannelInitializer) {
+            $0.pipeline.bind(to: try SocketAddress(unixDomainSocketPath: path), promise: $1)
+        }.get()
     }
 
     /// When a listener stops accepting, and when it goes on.
@@ -186,7 +178,7 @@ public final class RunLoopServerBootstrap {
 
     // MARK: The listener
 
-    private typealias Beginning = @Sendable (ListeningChannel, EventLoopPromise<Void>) -> Void
+    private typealias Beginning = @Sendable (ListeningChannel, EventLoopPromise<Void>) throws -> Void
 
     private func listen(begin: @escaping Beginning) -> EventLoopFuture<any Channel> {
         let (options, initializer) = (childOptions, childInitializer ?? { $0.eventLoop.makeSucceededVoidFuture() })
@@ -208,7 +200,7 @@ public final class RunLoopServerBootstrap {
             return channel.prepare(options, initializer) {
                 eventLoop.makeCompletedFuture { try addHandler(channel) }
                     .flatMap { channel.register() }
-                    .flatMap { eventLoop.promising { begin(channel, $0) } }
+                    .flatMap { eventLoop.promising { try begin(channel, $0) } }
             }
         }
     }
@@ -226,10 +218,10 @@ extension RunLoopEventLoop {
         return eventLoop
     }
 
-    /// The result of an operation that fulfils a promise.
-    func promising(_ operation: (EventLoopPromise<Void>) -> Void) -> EventLoopFuture<Void> {
+    /// The result of an operation that fulfils a promise, or throws.
+    func promising(_ operation: (EventLoopPromise<Void>) throws -> Void) -> EventLoopFuture<Void> {
         let promise = makePromise(of: Void.self)
-        operation(promise)
+        do { try operation(promise) } catch { promise.fail(error) }
         return promise.futureResult
     }
 }
