@@ -47,9 +47,10 @@ extension Exploration {
 extension Exploration.Finding: CustomStringConvertible {
     /// A report of the fault, with the token that replays it.
     public var description: String {
+        let left = "\(token.departures.count) departure\(token.departures.count == 1 ? "" : "s") left"
         var lines = [
             "\(fault)",
-            "Found with schedule \(schedules) (\(strategy)); \(departures) left of \(first.departures.count) after \(attempts) runs.",
+            "Found with schedule \(schedules) (\(strategy)); \(left) of \(first.departures.count) after \(attempts) runs.",
         ]
         if !isReproducible { lines.append("The schedule does not fail each time.") }
         lines += token.departures.map { "  \(Self.sentence($0))" }
@@ -63,10 +64,6 @@ extension Exploration.Finding: CustomStringConvertible {
 
     /// The number of columns that the command for stepping may take.
     private static let longestCommand = 120
-
-    private var departures: String {
-        "\(token.departures.count) departure\(token.departures.count == 1 ? "" : "s")"
-    }
 
     private static func sentence(_ departure: ScheduleToken.Departure) -> String {
         switch departure.instead {

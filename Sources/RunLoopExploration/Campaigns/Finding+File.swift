@@ -33,9 +33,7 @@ extension Exploration.Finding {
             lines.append(
                 "cause " + cause.likelihoods.map { "\($0.steps)/\($0.faults)/\($0.runs)" }.joined(separator: " "))
         }
-        for (mark, count) in marks.counts.sorted(by: { $0.key < $1.key }) {
-            lines.append("mark \(count) \(Lines.escaped(mark))")
-        }
+        lines += marks.counts.sorted { $0.key < $1.key }.map { "mark \($0.value) \(Lines.escaped($0.key))" }
         lines += run.lines
         return (lines + (passingRun?.lines ?? [])).joined(separator: "\n")
     }

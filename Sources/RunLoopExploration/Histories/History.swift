@@ -106,25 +106,23 @@ public final class History<Model: SequentialModel>: Sendable {
     ///
     /// - Precondition: no end of it was recorded.
     public func end(_ record: Record, with outcome: Model.Outcome) {
-        state.withLock { state in
-            require(isOpen(record, state), "an operation ends once; record the begin of the next one")
-            state.entries[record.index].end = (moment(&state), outcome)
-        }
+        finish(record) { state in state.entries[record.index].end = (moment(&state), outcome) }
     }
 
     /// Records that an operation has not happened, and will not.
     ///
     /// - Precondition: no end of it was recorded.
     public func refuse(_ record: Record) {
-        state.withLock { state in
-            require(isOpen(record, state), "an operation ends once; record the begin of the next one")
-            state.entries[record.index].isRefused = true
-        }
+        finish(record) { state in state.entries[record.index].isRefused = true }
     }
 
-    private func isOpen(_ record: Record, _ state: State) -> Bool {
-        let entry = state.entries[record.index]
-        return entry.end == nil && !entry.isRefused
+    private func finish(_ record: Record, _ change: (inout State) -> Void) {
+        state.withLock { state in
+            let entry = state.entries[record.index]
+            let isOpen = entry.end == nil && !entry.isRefused
+            require(isOpen, "an operation ends once; record the begin of the next one")
+            change(&state)
+        }
     }
 
     private func moment(_ state: inout State) -> Moment {

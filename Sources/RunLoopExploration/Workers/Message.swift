@@ -10,10 +10,9 @@ enum Message {
     case follow(Path)
     /// All have passed.
     case passed(length: RunLength)
-    /// A run: the first one that failed, with the number of its schedule, or the requested one.
-    case run(Run, number: Int, length: RunLength)
-    /// The run of a path, and the places behind it where a schedule may depart.
-    case followed(Run, [Path.Branch])
+    /// A run: the first one that failed, with the number of its schedule, or the requested one; that of a path with the
+    /// places behind it where a schedule may depart.
+    case run(Run, number: Int = 0, length: RunLength = RunLength(), branches: [Path.Branch] = [])
 
     init?(_ line: some StringProtocol) {
         var words = Words(line)
@@ -33,12 +32,11 @@ enum Message {
             self = try .vary(variation, length: words.next())
         case "passed": self = try .passed(length: words.next())
         case "follow": self = try .follow(words.next())
-        case "run": self = try .run(Run(&words), number: words.next(), length: words.next())
-        case "followed":
-            let run = try Run(&words)
+        case "run":
+            let (run, number, length): (Run, Int, RunLength) = try (Run(&words), words.next(), words.next())
             var branches: [Path.Branch] = []
             while !words.isEmpty { branches.append(try words.next()) }
-            self = .followed(run, branches)
+            self = .run(run, number: number, length: length, branches: branches)
         default: throw Words.Unreadable()
         }
     }
@@ -51,8 +49,8 @@ enum Message {
             case .vary(let variation, let length): ["vary", variation.token, variation.steps, variation.number, length]
             case .passed(let length): ["passed", length]
             case .follow(let path): ["follow", path]
-            case .run(let run, let number, let length): ["run"] + run.words + [number, length]
-            case .followed(let run, let branches): ["followed"] + run.words + branches
+            case .run(let run, let number, let length, let branches):
+                ["run", run.token, run.fault?.line ?? "", run.length, run.digest, number, length] + branches
             }
         return words.map { $0.description.escaped { $0 <= 32 || $0 == UInt8(ascii: "%") } }.joined(separator: " ")
     }
@@ -79,10 +77,10 @@ private struct Words {
 }
 
 extension Run {
-    fileprivate var words: [any CustomStringConvertible] { [token, fault?.line ?? "", length, digest] }
-
     fileprivate init(_ words: inout Words) throws(Words.Unreadable) {
-        try self.init(
-            token: words.next(), fault: Fault(line: words.next()), length: words.next(), digest: words.next())
+        let (token, line): (ScheduleToken, Substring) = try (words.next(), words.next())
+        let fault = Fault(line: line)
+        guard fault != nil || line.isEmpty else { throw Words.Unreadable() }
+        try self.init(token: token, fault: fault, length: words.next(), digest: words.next())
     }
 }

@@ -16,11 +16,15 @@ struct ProcessRunner: ~Copyable, Runner {
         case .passed(let known):
             length = known
             return nil
-        case .run(let run, let number, let known):
+        case .run(let run, let number, let known, _):
             length.grow(to: known)
             return (number, run)
         case let other: fatalError("the process of an exploration has answered: \(other.line)")
         }
+    }
+
+    mutating func follow(_ path: Path, marks: inout Simulation.Marks) -> (run: Run, branches: [Path.Branch]) {
+        askForRun(.follow(path), &marks)
     }
 
     mutating func replay(_ token: ScheduleToken, _ recording: Recording) -> Run {
@@ -33,18 +37,16 @@ struct ProcessRunner: ~Copyable, Runner {
 
     private mutating func askForRun(_ message: Message) -> Run {
         var marks = Simulation.Marks()
-        guard case .run(let run, _, _) = ask(message, &marks) else {
-            fatalError("the process of an exploration has not told of a run")
-        }
-        return run
+        return askForRun(message, &marks).run
     }
 
-    mutating func follow(_ path: Path, marks: inout Simulation.Marks) -> (run: Run, branches: [Path.Branch]) {
-        switch ask(.follow(path), &marks) {
-        case .followed(let run, let branches): (run, branches)
-        case .run(let run, _, _): (run, [])
-        case let other: fatalError("the process of an exploration has answered: \(other.line)")
+    private mutating func askForRun(
+        _ message: Message, _ marks: inout Simulation.Marks
+    ) -> (run: Run, branches: [Path.Branch]) {
+        guard case .run(let run, _, _, let branches) = ask(message, &marks) else {
+            fatalError("the process of an exploration has not told of a run")
         }
+        return (run, branches)
     }
 
     private mutating func ask(_ message: Message, _ marks: inout Simulation.Marks) -> Message {
@@ -56,15 +58,15 @@ struct ProcessRunner: ~Copyable, Runner {
         switch outcome {
         case .answer(let answer, let isLast):
             if !isLast { self.process = process }
-            guard case .run(var run, let number, let length) = answer else { return answer }
+            guard case .run(var run, let number, let length, let branches) = answer else { return answer }
             (run.trace, run.look) = (trace, look)
-            return .run(run, number: number, length: length)
+            return .run(run, number: number, length: length, branches: branches)
         case .ended(let fault):
             let journal = process.journal
             let run = Run(
                 token: journal.token ?? ScheduleToken(seed: 0), fault: fault, length: RunLength(), digest: 0,
                 trace: trace, look: look)
-            return .run(run, number: journal.number, length: RunLength())
+            return .run(run, number: journal.number)
         }
     }
 }

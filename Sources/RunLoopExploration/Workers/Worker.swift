@@ -67,13 +67,13 @@ enum Worker {
             }
             return .run(run, number: number, length: length)
         case .replay(let token, let recording):
-            return .run(runner.replay(token, recording), number: 0, length: RunLength())
+            return .run(runner.replay(token, recording))
         case .vary(let variation, let length):
-            return .run(runner.vary(variation, length: length), number: 0, length: RunLength())
+            return .run(runner.vary(variation, length: length))
         case .follow(let path):
             let (run, branches) = runner.follow(path, marks: &marks)
-            return .followed(run, branches)
-        case .passed, .run, .followed: fatalError("an exploration asks and does not answer")
+            return .run(run, branches: branches)
+        case .passed, .run: fatalError("an exploration asks and does not answer")
         }
     }
 }
