@@ -99,7 +99,9 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
                 pipeline.syncOperations.fireErrorCaught(error.ioError)
             }
             datagrams.batchHandler = { [unowned self] in batchEnds() }
-            datagrams.outcomeHandler = { [unowned self] in firstHasLeft($0) }
+            datagrams.outcomeHandler = { [unowned self] error in
+                if let write = handedOver.popFirst() { left(write, error) }
+            }
             datagrams.closedByLoop = { [unowned self] in lostItsLoop() }
             shared.withLock { $0.local = SocketAddress(datagrams.address) }
         } catch {
@@ -185,10 +187,6 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
                 write.bytes.withUnsafeReadableBytes { _ = datagrams.send(Span(_unsafeBytes: $0), to: receiver) }
             }
         }
-    }
-
-    private func firstHasLeft(_ error: SystemError?) {
-        if let write = handedOver.popFirst() { left(write, error) }
     }
 
     /// A datagram was sent, or cannot be.

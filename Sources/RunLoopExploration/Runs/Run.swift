@@ -20,7 +20,6 @@ struct Run {
 }
 
 extension Run {
-    /// Makes a run.
     init(
         seed: UInt64, _ strategy: any Chooser, _ limits: Limits, _ recording: Recording, _ journal: Journal?,
         _ body: (Simulation) throws -> Void

@@ -23,15 +23,13 @@ private struct PrefixStrategy: Chooser {
     private var left: Int
     private var others: any Chooser
     private var numbers: SeededNumbers
+    /// How rare other values of random quantities are than those of the seed.
     private let rarity: Int
 
     init(_ first: ReplayStrategy, for count: Int, then others: any Chooser, numbers: SeededNumbers) {
         (self.first, left, self.others, self.numbers) = (first, count, others, numbers)
-        rarity = Self.rarities.randomElement(using: &self.numbers)!
+        rarity = [2, 8, 64].randomElement(using: &self.numbers)!
     }
-
-    /// How rare other values of random quantities are than those of the seed; one of these is drawn.
-    private static let rarities = [2, 8, 64]
 
     mutating func choose(at point: ChoicePoint) -> Int {
         guard left == 0 else {
