@@ -43,7 +43,7 @@ final class WorkerProcess {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, errors.other, 2)
-        let inherited = sequence(first: environ!) { $0 + 1 }.prefix { $0.pointee != nil }.map { entry in
+        let inherited = sequence(first: environ) { $0 + 1 }.prefix { $0.pointee != nil }.map { entry in
             String(cString: entry.pointee!)
         }
         // The exploration reports a trap itself, and nobody reads its backtrace.
