@@ -47,10 +47,11 @@ extension Exploration {
 extension Exploration.Finding: CustomStringConvertible {
     /// A report of the fault, with the token that replays it.
     public var description: String {
-        let left = "\(token.departures.count) departure\(token.departures.count == 1 ? "" : "s") left"
+        let (left, all) = (token.departures.count, first.departures.count)
+        let departures = "\(left) departure\(left == 1 ? "" : "s") left of \(all)"
         var lines = [
             "\(fault)",
-            "Found with schedule \(schedules) (\(strategy)); \(left) of \(first.departures.count) after \(attempts) runs.",
+            "Found with schedule \(schedules) (\(strategy)); \(departures) after \(attempts) runs.",
         ]
         if !isReproducible { lines.append("The schedule does not fail each time.") }
         lines += token.departures.map { "  \(Self.sentence($0))" }

@@ -2,7 +2,7 @@ internal import RunLoopSimulation
 
 /// Runs a program with schedules of an exploration.
 ///
-/// Lengths are those of the longest runs so far. Marks are the numbers of runs that have met them, and grow by the new runs.
+/// Lengths are those of the longest runs so far. Marks count the runs that have met them, and the new runs are added.
 protocol Runner: ~Copyable {
     /// Tries schedules by their numbers.
     ///
