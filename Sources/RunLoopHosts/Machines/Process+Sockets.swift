@@ -21,7 +21,7 @@ extension Process {
 
     func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 {
         guard let socket = socket(of: descriptor) else { return -1 }
-        if socket is any BoundSocket, let reason = reason(againstBindingTo: address) { return failure(reason) }
+        if socket is BoundSocket, let reason = reason(againstBindingTo: address) { return failure(reason) }
         return socket.bind(to: address)
     }
 

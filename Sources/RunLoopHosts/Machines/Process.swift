@@ -152,8 +152,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// Ends the process because its machine has stopped, and notifies nobody. On a thread of its own this does not
     /// return.
     func vanish() {
-        for socket in descriptors.targets(SimulatedSocket.self) { socket.vanish() }
-        for socket in descriptors.targets(SimulatedDatagramSocket.self) { socket.vanish() }
+        for socket in descriptors.targets(BoundSocket.self) { socket.vanish() }
         descriptors.removeAll()
         status = .lost
         (view, thread, endHandler) = (nil, nil, nil)

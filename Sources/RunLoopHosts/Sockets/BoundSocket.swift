@@ -1,29 +1,77 @@
 internal import Glibc
 internal import RunLoopUnix
 
-/// A simulated socket that can be bound to a place of its machine.
-protocol BoundSocket: AnyObject {
-    var family: Int32 { get }
-    var localAddress: Endpoint { get }
-    var isDatagram: Bool { get }
-    func option(_ level: Int32, _ option: Int32) -> Int32?
-}
+/// A simulated socket, which can be bound to a place of its machine.
+class BoundSocket: OpenDescription {
+    /// The table of its machine.
+    final let table: SocketTable
+    final let family: Int32
+    final var localAddress: Endpoint
+    final private(set) var isBound = false
+    final var options: [Int64: Int32] = [:]
+    /// The error of the next call.
+    var error: Int32 = 0
 
-extension BoundSocket {
-    var reusesPort: Bool { option(SOL_SOCKET, SO_REUSEPORT) == 1 }
+    init(_ family: Int32, in table: SocketTable) {
+        (self.family, self.table) = (family, table)
+        localAddress = .any(of: family)
+    }
+
+    class var isDatagram: Bool { false }
+    final var isSocket: Bool { true }
+    final var network: Network { table.network }
+
+    final func note(_ text: String) {
+        network.simulation.note(text, of: table.name)
+    }
+
+    // MARK: Options
+
+    @discardableResult
+    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
+        options[Int64(level) << 32 | Int64(option)] = value
+        return 0
+    }
+
+    func option(_ level: Int32, _ option: Int32) -> Int32? {
+        if (level, option) == (SOL_SOCKET, SO_ERROR) { return takeError() ?? 0 }
+        return options[Int64(level) << 32 | Int64(option)] ?? 0
+    }
+
+    final func takeError() -> Int32? {
+        guard error != 0 else { return nil }
+        defer { error = 0 }
+        return error
+    }
+
+    // MARK: The place
+
+    /// Binds it to an address, or to a port of its own there if the address has the port zero.
+    ///
+    /// - Returns: `false` if the place is taken.
+    final func bindToPlace(of address: Endpoint) -> Bool {
+        let former = localAddress
+        let needsPort = address.port == 0
+        localAddress = needsPort ? address.with(port: table.choosePort(forDatagrams: Self.isDatagram)) : address
+        isBound = table.bind(self)
+        if !isBound { localAddress = former }
+        return isBound
+    }
+
+    final var reusesPort: Bool { option(SOL_SOCKET, SO_REUSEPORT) == 1 }
     private var reusesAddress: Bool { option(SOL_SOCKET, SO_REUSEADDR) == 1 }
     private var isSixOnly: Bool { option(Int32(IPPROTO_IPV6), IPV6_V6ONLY) == 1 }
 
     /// Whether both may be bound to one port.
-    func shares(with other: any BoundSocket) -> Bool {
+    final func shares(with other: BoundSocket) -> Bool {
         !overlaps(other) || (reusesPort && other.reusesPort)
-            || (isDatagram && reusesAddress && other.reusesAddress)
+            || (Self.isDatagram && reusesAddress && other.reusesAddress)
     }
 
     /// Whether both would receive the same.
-    private func overlaps(_ other: any BoundSocket) -> Bool {
+    private func overlaps(_ other: BoundSocket) -> Bool {
         if family != other.family {
-            let six: any BoundSocket = family == AF_INET6 ? self : other
+            let six = family == AF_INET6 ? self : other
             return !six.isSixOnly && six.localAddress.isWildcard
         }
         return localAddress.isWildcard || other.localAddress.isWildcard
@@ -31,8 +79,11 @@ extension BoundSocket {
     }
 
     /// Whether an address is one of its own.
-    func covers(_ address: Endpoint) -> Bool {
+    final func covers(_ address: Endpoint) -> Bool {
         if family != address.family { return family == AF_INET6 && !isSixOnly && localAddress.isWildcard }
         return family == AF_UNIX || localAddress.isWildcard || localAddress.hostText == address.hostText
     }
+
+    /// Drops it because its machine has stopped, and notifies nobody.
+    func vanish() { forgetWatches() }
 }

@@ -14,54 +14,41 @@ extension SimulatedDatagramSocket {
         if isBound && family == AF_INET6 { return failure(EINVAL) }
         if !address.isMulticast, let reason = table.reason(against: address) { return failure(reason) }
         guard !isBound else { return failure(EINVAL) }
-        return bindToPort(of: address) ? 0 : failure(EADDRINUSE)
-    }
-
-    private func bindToPort(of address: Endpoint) -> Bool {
-        let former = localAddress
-        localAddress = address.port == 0 ? address.with(port: table.choosePort(forDatagrams: true)) : address
-        isBound = table.bind(self)
-        if !isBound { localAddress = former }
-        return isBound
+        return bindToPlace(of: address) ? 0 : failure(EADDRINUSE)
     }
 
     /// As on Linux, a socket has a port from its first use on.
     private func bindUnlessBound() {
-        if !isBound { _ = bindToPort(of: localAddress) }
+        if !isBound { _ = bindToPlace(of: localAddress) }
     }
 
     func connectInternet(to address: Endpoint) -> Int32 {
         bindUnlessBound()
-        guard let target = target(address) else { return -1 }
-        guard !target.isBroadcast || option(SOL_SOCKET, SO_BROADCAST) == 1 else { return failure(EACCES) }
-        guard let source = source(for: target) else { return failure(ENETUNREACH) }
-        localAddress = source
-        peerAddress = target
+        guard let route = route(to: address) else { return -1 }
+        (localAddress, peerAddress) = (route.source, route.target)
         return 0
     }
 
-    /// The address that a datagram goes to.
-    private func target(_ address: Endpoint) -> Endpoint? {
+    /// The address that a datagram goes to, and the one that its receiver sees.
+    private func route(to address: Endpoint) -> (target: Endpoint, source: Endpoint)? {
         guard address.family == family || (family == AF_INET6 && address.family == AF_INET) else {
             return failure(EAFNOSUPPORT)
         }
         let address = address.withoutMapping
-        return address.isWildcard ? address.loopback : address
+        let target = address.isWildcard ? address.loopback : address
+        guard !target.isBroadcast || option(SOL_SOCKET, SO_BROADCAST) == 1 else { return failure(EACCES) }
+        guard let source = source(for: target) else { return failure(ENETUNREACH) }
+        return (target, source)
     }
 
     /// The address that a receiver sees; `nil` if there is no way to it.
     private func source(for target: Endpoint) -> Endpoint? {
         let isForMany = target.isMulticast || target.isBroadcast
-        guard let other = isForMany ? nil : table.table(at: target) else {
-            guard isForMany else { return nil }
-            return localAddress.isWildcard ? own(table.address(of: target.family)) : localAddress
-        }
+        let other = isForMany ? nil : table.table(at: target)
+        guard isForMany || other != nil else { return nil }
         guard localAddress.isWildcard else { return localAddress }
-        return own(other === table ? target.hostText : table.address(of: target.family))
-    }
-
-    private func own(_ host: String?) -> Endpoint? {
-        host.map { try! Endpoint($0, port: localAddress.port!) }
+        let host = other === table ? target.hostText : table.address(of: target.family)
+        return host.map { try! Endpoint($0, port: localAddress.port!) }
     }
 
     func sendInternet(_ bytes: UnsafeRawBufferPointer, to address: Endpoint?) -> Int {
@@ -69,9 +56,7 @@ extension SimulatedDatagramSocket {
         guard bytes.count <= 0xffff || family == AF_INET6 else { return failure(EMSGSIZE) }
         if address?.port == 0 { return failure(EINVAL) }
         guard let address = address ?? peerAddress else { return failure(EDESTADDRREQ) }
-        guard let target = target(address) else { return -1 }
-        guard !target.isBroadcast || option(SOL_SOCKET, SO_BROADCAST) == 1 else { return failure(EACCES) }
-        guard let source = source(for: target) else { return failure(ENETUNREACH) }
+        guard let (target, source) = route(to: address) else { return -1 }
         guard bytes.count <= mostBytes else { return tooLong(for: target) }
         if let reason = reasonAgainstSending() { return failure(reason) }
         let bytes = Array(bytes)
@@ -102,25 +87,15 @@ extension SimulatedDatagramSocket {
 
     /// Sends to a group, or to all hosts. Nobody refuses that.
     private func sendToAll(_ bytes: [UInt8], to target: Endpoint, from source: Endpoint) {
-        let isLocal = target.isMulticast && hops(of: target) == 0
+        let (family, isGroup) = (target.family, target.isMulticast)
+        let isLocal = isGroup && option(of: family, six: IPV6_MULTICAST_HOPS, four: Int32(IP_MULTICAST_TTL)) == 0
+        let loops = !isGroup || option(of: family, six: IPV6_MULTICAST_LOOP, four: Int32(IP_MULTICAST_LOOP)) == 1
         for case let other as SocketTable in network.nodes {
-            let isOwn = other === table
-            guard isOwn ? !target.isMulticast || loops(target) : !isLocal else { continue }
+            guard other === table ? loops : !isLocal else { continue }
             network.carry(bytes, to: target, on: NetworkPath(from: table, to: other)) {
                 for receiver in other.datagramSockets(at: target) { receiver.accept(bytes, from: source) }
             }
         }
-    }
-
-    private func hops(of target: Endpoint) -> Int32 {
-        target.family == AF_INET6
-            ? option(Int32(IPPROTO_IPV6), IPV6_MULTICAST_HOPS)! : option(Int32(IPPROTO_IP), Int32(IP_MULTICAST_TTL))!
-    }
-
-    private func loops(_ target: Endpoint) -> Bool {
-        target.family == AF_INET6
-            ? option(Int32(IPPROTO_IPV6), IPV6_MULTICAST_LOOP) == 1
-            : option(Int32(IPPROTO_IP), Int32(IP_MULTICAST_LOOP)) == 1
     }
 
     private func accept(_ bytes: [UInt8], from source: Endpoint) {

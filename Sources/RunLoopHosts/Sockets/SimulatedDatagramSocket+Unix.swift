@@ -18,13 +18,10 @@ extension SimulatedDatagramSocket {
 
     func bindUnix(to address: Endpoint) -> Int32 {
         guard let path = address.path, !path.isEmpty else { return failure(EINVAL) }
-        if let reason = table.reason(against: address) ?? table.reason(againstPath: path) { return failure(reason) }
+        if let reason = table.reason(against: address) { return failure(reason) }
+        if table.files[path] != nil, !path.hasPrefix("@") { return failure(EADDRINUSE) }
         guard !isBound else { return failure(EINVAL) }
-        localAddress = address
-        isBound = table.bind(self)
-        if isBound { return 0 }
-        localAddress = .unnamed
-        return failure(EADDRINUSE)
+        return bindToPlace(of: address) ? 0 : failure(EADDRINUSE)
     }
 
     func connectUnix(to address: Endpoint) -> Int32 {
@@ -43,7 +40,7 @@ extension SimulatedDatagramSocket {
     private func disconnected(from former: SimulatedDatagramSocket) {
         guard hasInput else { return }
         dropArrivals()
-        if former.isOpen, former.peer === self { former.fail(ECONNRESET) }
+        if former.isOpen, former.peer === self { former.error = ECONNRESET }
         tell()
     }
 

@@ -5,7 +5,7 @@ internal import RunLoopUnix
 
 /// A datagram socket of a simulated process. Its calls return the same results as the system's, with the reason in
 /// `errno`.
-final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket {
+final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
     /// The size of the system's buffers, unless an option says otherwise, and its bookkeeping for each datagram.
     private static let usualBuffer: Int32 = 212_992
     private static let bookkeeping = 768
@@ -28,12 +28,7 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
         var sender: Endpoint { origin?.localAddress ?? source }
     }
 
-    /// The table of its machine.
-    let table: SocketTable
-    let family: Int32
     private(set) var isOpen = true
-    var localAddress: Endpoint
-    var isBound = false
     /// The peer of a connected socket.
     var peerAddress: Endpoint?
     var connectedAddress: Endpoint? { peerAddress }
@@ -43,69 +38,56 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
     var connected: [SimulatedDatagramSocket] = []
     /// The groups that it has joined, as addresses without a port.
     var groups: Set<String> = []
-    private(set) var hasEndedWriting = false
-    private var options: [Int64: Int32] = [:]
+    private var hasEndedWriting = false
 
     private(set) var arrivals: [Arrival] = []
     private var arrivedCharge = 0
     /// The bytes that receivers of a Unix socket's datagrams have not read.
     private var unreadCharge = 0
-    /// The error of the next call.
-    private var error: Int32 = 0
+    override var error: Int32 { didSet { if error != oldValue { tell() } } }
     private var errors: [QueuedError] = []
 
-    init(_ family: Int32, in table: SocketTable) {
-        (self.family, self.table) = (family, table)
-        localAddress = .any(of: family)
-        super.init()
+    override init(_ family: Int32, in table: SocketTable) {
+        super.init(family, in: table)
         // Unless set, as on Linux.
+        for option in [SO_RCVBUF, SO_SNDBUF] { setOption(SOL_SOCKET, option, Self.usualBuffer / 2) }
         for option in [IP_MULTICAST_TTL, IP_MULTICAST_LOOP] { setOption(Int32(IPPROTO_IP), Int32(option), 1) }
         for option in [IPV6_MULTICAST_HOPS, IPV6_MULTICAST_LOOP] { setOption(Int32(IPPROTO_IPV6), option, 1) }
     }
 
-    var network: Network { table.network }
-    var isSocket: Bool { true }
-    var isDatagram: Bool { true }
+    override class var isDatagram: Bool { true }
     var hasInput: Bool { !arrivals.isEmpty }
     var unsentOutput: Int { 0 }
     func listen(backlog: Int32) -> Int32 { failure(EOPNOTSUPP) }
     func resetWhenClosed() {}
 
-    func note(_ text: String) {
-        network.simulation.note(text, of: table.name)
-    }
-
     // MARK: Options
 
     @discardableResult
-    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
+    override func setOption(_ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
         if level == Int32(IPPROTO_TCP) { return failure(ENOPROTOOPT) }
         // As on Linux, which counts its bookkeeping as well.
         let isBuffer = level == SOL_SOCKET && (option == SO_RCVBUF || option == SO_SNDBUF)
-        options[Int64(level) << 32 | Int64(option)] = isBuffer ? max(2_304, 2 * min(max(0, value), .max / 2)) : value
-        return 0
+        return super.setOption(level, option, isBuffer ? max(2_304, 2 * min(max(0, value), .max / 2)) : value)
     }
 
-    func option(_ level: Int32, _ option: Int32) -> Int32? {
+    override func option(_ level: Int32, _ option: Int32) -> Int32? {
         switch (level, option) {
-        case (SOL_SOCKET, SO_ERROR):
-            defer { tellIf(error != 0) { error = 0 } }
-            return error
-        case (SOL_SOCKET, SO_TYPE): return Int32(SOCK_DGRAM.rawValue)
-        case (SOL_SOCKET, SO_RCVBUF), (SOL_SOCKET, SO_SNDBUF):
-            return options[Int64(level) << 32 | Int64(option)] ?? Self.usualBuffer
-        case (Int32(IPPROTO_TCP), _): return nil
-        default: return options[Int64(level) << 32 | Int64(option)] ?? 0
+        case (SOL_SOCKET, SO_TYPE): Int32(SOCK_DGRAM.rawValue)
+        case (Int32(IPPROTO_TCP), _): nil
+        default: super.option(level, option)
         }
+    }
+
+    /// An option of IPv6 or, for another family, of IPv4.
+    func option(of family: Int32, six: Int32, four: Int32) -> Int32? {
+        family == AF_INET6 ? option(Int32(IPPROTO_IPV6), six) : option(Int32(IPPROTO_IP), four)
     }
 
     private var receiveBuffer: Int { Int(option(SOL_SOCKET, SO_RCVBUF)!) }
     var sendBuffer: Int { Int(option(SOL_SOCKET, SO_SNDBUF)!) }
     /// Whether errors of its datagrams are queued.
-    private var queuesErrors: Bool {
-        family == AF_INET6
-            ? option(Int32(IPPROTO_IPV6), IPV6_RECVERR) == 1 : option(Int32(IPPROTO_IP), IP_RECVERR) == 1
-    }
+    private var queuesErrors: Bool { option(of: family, six: IPV6_RECVERR, four: IP_RECVERR) == 1 }
     /// Whether a datagram that does not fit in one packet fails.
     var refusesFragments: Bool { option(Int32(IPPROTO_IP), IP_MTU_DISCOVER) == IP_PMTUDISC_DO }
 
@@ -206,27 +188,11 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
 
     // MARK: Errors
 
-    private func takeError() -> Int32? {
-        guard error != 0 else { return nil }
-        defer { tellIf(true) { error = 0 } }
-        return error
-    }
-
-    private func tellIf(_ changes: Bool, _ body: () -> Void) {
-        guard changes else { return }
-        body()
-        tell()
-    }
-
-    func fail(_ reason: Int32) {
-        tellIf(true) { error = reason }
-    }
-
     /// Learns that the machine of a peer has refused a datagram.
     func wasRefused(by address: Endpoint) {
         guard isOpen, peerAddress.map({ $0 == address }) ?? queuesErrors else { return }
         note(QueuedError(errno: ECONNREFUSED, peer: address, isLocal: false))
-        fail(ECONNREFUSED)
+        error = ECONNREFUSED
     }
 
     func note(_ error: QueuedError) {
@@ -257,11 +223,10 @@ final class SimulatedDatagramSocket: OpenDescription, DatagramCalls, BoundSocket
         for socket in senders { socket.tell() }
     }
 
-    /// Drops the socket because its machine has stopped, and notifies nobody.
-    func vanish() {
+    override func vanish() {
         isOpen = false
         (peer, connected, arrivals) = (nil, [], [])
-        forgetWatches()
+        super.vanish()
     }
 
     // MARK: Readiness

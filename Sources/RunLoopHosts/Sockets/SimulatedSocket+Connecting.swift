@@ -10,12 +10,7 @@ extension SimulatedSocket {
         guard address.family == family else { return failure(EAFNOSUPPORT) }
         guard !isBound else { return failure(EINVAL) }
         if let reason = table.reason(against: address) { return failure(reason) }
-        let former = localAddress
-        localAddress = address.port == 0 ? address.with(port: table.choosePort()) : address
-        isBound = table.bind(self)
-        if isBound { return 0 }
-        localAddress = former
-        return failure(EADDRINUSE)
+        return bindToPlace(of: address) ? 0 : failure(EADDRINUSE)
     }
 
     func listen(backlog: Int32) -> Int32 {
@@ -59,7 +54,7 @@ extension SimulatedSocket {
         guard let other = table.table(at: address) else { return failure(ENETUNREACH) }
         if localAddress.port == 0 {
             let own = other === table ? address.hostText : table.address(of: family)
-            localAddress = try! Endpoint(own ?? address.hostText, port: table.choosePort())
+            localAddress = try! Endpoint(own ?? address.hostText, port: table.choosePort(forDatagrams: false))
         }
         state = .connecting
         knock(at: other, tries: 0)

@@ -4,7 +4,7 @@ internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// A socket of a simulated process. Its calls return the same results as the system's, with the reason in `errno`.
-final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
+final class SimulatedSocket: BoundSocket, SocketCalls {
     enum State {
         case new
         case listening(backlog: Int)
@@ -15,14 +15,8 @@ final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
         case closed
     }
 
-    /// The table of its machine.
-    let table: SocketTable
-    let family: Int32
     var state = State.new
-    var localAddress: Endpoint
     var peerAddress: Endpoint
-    var isBound = false
-    private var options: [Int64: Int32] = [:]
 
     /// Established connections that were not yet accepted.
     var queue: [SimulatedSocket] = []
@@ -30,44 +24,29 @@ final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
     var handshakes = 0
     private var outgoing: Channel?
     private var incoming: Channel?
-    /// The error of the next call.
-    var error: Int32 = 0
 
-    init(_ family: Int32, in table: SocketTable) {
-        (self.family, self.table) = (family, table)
-        localAddress = .any(of: family)
-        peerAddress = localAddress
+    override init(_ family: Int32, in table: SocketTable) {
+        peerAddress = .any(of: family)
+        super.init(family, in: table)
     }
 
-    var network: Network { table.network }
-
-    var isSocket: Bool { true }
-    var isDatagram: Bool { false }
     var isOpen: Bool { if case .closed = state { false } else { true } }
     var connectedAddress: Endpoint? { if case .connected = state { peerAddress } else { nil } }
     var isListening: Bool { if case .listening = state { true } else { false } }
 
-    func note(_ text: String) {
-        network.simulation.note(text, of: table.name)
-    }
-
     // MARK: Options
 
-    func setOption(_ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
+    override func setOption(_ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
         if level == Int32(IPPROTO_TCP), family == AF_UNIX { return failure(EOPNOTSUPP) }
-        options[Int64(level) << 32 | Int64(option)] = value
-        return 0
+        return super.setOption(level, option, value)
     }
 
-    func option(_ level: Int32, _ option: Int32) -> Int32? {
+    override func option(_ level: Int32, _ option: Int32) -> Int32? {
         switch (level, option) {
-        case (SOL_SOCKET, SO_ERROR):
-            defer { error = 0 }
-            return error
-        case (SOL_SOCKET, SO_ACCEPTCONN): return isListening ? 1 : 0
-        case (SOL_SOCKET, SO_TYPE): return Int32(SOCK_STREAM.rawValue)
-        case (Int32(IPPROTO_TCP), _) where family == AF_UNIX: return nil
-        default: return options[Int64(level) << 32 | Int64(option)] ?? 0
+        case (SOL_SOCKET, SO_ACCEPTCONN): isListening ? 1 : 0
+        case (SOL_SOCKET, SO_TYPE): Int32(SOCK_STREAM.rawValue)
+        case (Int32(IPPROTO_TCP), _) where family == AF_UNIX: nil
+        default: super.option(level, option)
         }
     }
 
@@ -119,11 +98,6 @@ final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
         case .failed: return failure(EPIPE)
         case .new, .listening, .closed: return failure(ENOTCONN)
         }
-    }
-
-    private func takeError() -> Int32? {
-        defer { error = 0 }
-        return error == 0 ? nil : error
     }
 
     private var hasEndedWriting = false
@@ -193,14 +167,13 @@ final class SimulatedSocket: OpenDescription, SocketCalls, BoundSocket {
         network.after(outgoing.path) { [weak other = outgoing.receiver] in other?.reset(ECONNRESET) }
     }
 
-    /// Drops the socket because its machine has stopped, and notifies nobody.
-    func vanish() {
+    override func vanish() {
         if case .connected = state, outgoing?.receiver?.isOpen == true { network.simulation.meet(.connectionHalfOpen) }
         state = .closed
         outgoing?.breakOff()
         for socket in queue { socket.vanish() }
         queue.removeAll()
-        forgetWatches()
+        super.vanish()
     }
 
     // MARK: Readiness

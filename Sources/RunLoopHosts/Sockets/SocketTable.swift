@@ -6,7 +6,7 @@ final class SocketTable: NetworkNode {
     let network: Network
     private let disk: SimulatedDisk
     /// The bound sockets, by place; several at one place if all of them allow it.
-    private var bound: [Place: [any BoundSocket]] = [:]
+    private var bound: [Place: [BoundSocket]] = [:]
     /// The paths at which sockets were bound: a path stays when its socket is closed.
     private(set) var files: [String: SocketFile] = [:]
     private var nextFile: UInt64 = 1
@@ -31,8 +31,8 @@ final class SocketTable: NetworkNode {
             }
         }
 
-        init?(_ socket: any BoundSocket) {
-            self.init(socket.localAddress, isDatagram: socket.isDatagram)
+        init?(_ socket: BoundSocket) {
+            self.init(socket.localAddress, isDatagram: type(of: socket).isDatagram)
         }
     }
 
@@ -49,15 +49,10 @@ final class SocketTable: NetworkNode {
         return isOwn ? nil : EADDRNOTAVAIL
     }
 
-    /// The reason why a path cannot be bound to because a socket was bound there.
-    func reason(againstPath path: String) -> Int32? {
-        files[path] != nil && !path.hasPrefix("@") ? EADDRINUSE : nil
-    }
-
     /// Binds a socket to the place of its local address.
     ///
     /// - Returns: `false` if the place is taken.
-    func bind(_ socket: any BoundSocket) -> Bool {
+    func bind(_ socket: BoundSocket) -> Bool {
         guard let place = Place(socket) else { return false }
         let others = bound[place, default: []]
         if case .path(let path) = place {
@@ -71,7 +66,7 @@ final class SocketTable: NetworkNode {
         return true
     }
 
-    func unbind(_ socket: any BoundSocket) {
+    func unbind(_ socket: BoundSocket) {
         guard let place = Place(socket) else { return }
         bound[place]?.removeAll { $0 === socket }
         // A name in the abstract namespace is no file.
@@ -87,7 +82,7 @@ final class SocketTable: NetworkNode {
         return true
     }
 
-    func choosePort(forDatagrams isDatagram: Bool = false) -> UInt16 {
+    func choosePort(forDatagrams isDatagram: Bool) -> UInt16 {
         repeat {
             nextPort = nextPort == .max ? 49_152 : nextPort + 1
         } while bound[.port(nextPort, isDatagram: isDatagram)]?.isEmpty == false
@@ -107,22 +102,53 @@ final class SocketTable: NetworkNode {
 
     /// The socket that receives a connection to an address. Among several, chance decides.
     func listener(at address: Endpoint) -> SimulatedSocket? {
-        let listening = sockets(at: address, SimulatedSocket.self, isDatagram: false).filter { $0.isListening }
+        let listening = sockets(SimulatedSocket.self, at: address).filter { $0.isListening }
         guard listening.count > 1 else { return listening.first }
         return listening[
             network.chance.outcome(on: name, "chooses a listener", usual: 0, in: 0...(listening.count - 1))]
     }
 
     /// The bound sockets that receive what is sent to an address.
-    func sockets<Socket: BoundSocket>(at address: Endpoint, _ kind: Socket.Type, isDatagram: Bool) -> [Socket] {
-        let place = Place(address, isDatagram: isDatagram)
+    private func sockets<Socket: BoundSocket>(_ kind: Socket.Type, at address: Endpoint) -> [Socket] {
+        let place = Place(address, isDatagram: kind.isDatagram)
         return place.flatMap { bound[$0] }?.compactMap { $0 as? Socket }.filter { $0.covers(address) } ?? []
+    }
+
+    /// The socket of a path.
+    func datagramSocket(at path: Endpoint) -> SimulatedDatagramSocket? {
+        sockets(SimulatedDatagramSocket.self, at: path).first
+    }
+
+    /// The socket that receives a datagram: as on Linux one that is connected to the sender, or else one of just this
+    /// address, and among equal ones the last to be bound. Among those that share a port, chance decides.
+    func datagramSocket(at address: Endpoint, from sender: Endpoint) -> SimulatedDatagramSocket? {
+        let ranked = sockets(SimulatedDatagramSocket.self, at: address).map { ($0, $0.rank(for: sender)) }
+        guard let best = ranked.map(\.1).max(), best >= 0 else { return nil }
+        let receivers = ranked.filter { $0.1 == best }.map(\.0)
+        guard receivers.count > 1, receivers.allSatisfy({ $0.reusesPort }) else { return receivers.last }
+        return receivers[
+            network.chance.outcome(on: name, "chooses a socket", usual: 0, in: 0...(receivers.count - 1))]
+    }
+
+    /// The sockets that receive what is sent to a group, or to all hosts.
+    func datagramSockets(at address: Endpoint) -> [SimulatedDatagramSocket] {
+        sockets(SimulatedDatagramSocket.self, at: address).filter {
+            address.isBroadcast || $0.groups.contains(address.hostText)
+        }
     }
 
     /// The reason why a connection to a path of no socket fails.
     func reason(againstConnectionTo path: String, isDatagram: Bool = false) -> Int32? {
-        if let socket = bound[.path(path)]?.first, socket.isDatagram != isDatagram { return EPROTOTYPE }
+        if let socket = bound[.path(path)]?.first, type(of: socket).isDatagram != isDatagram { return EPROTOTYPE }
         guard files[path] == nil, !path.hasPrefix("@") else { return nil }
         return disk.reason(againstUseOf: Directories.absolute(path, from: "/")) ?? ECONNREFUSED
+    }
+}
+
+extension SimulatedDatagramSocket {
+    /// How well it suits a datagram; negative if it does not receive it.
+    fileprivate func rank(for sender: Endpoint) -> Int {
+        if let peerAddress, peerAddress != sender { return -1 }
+        return (peerAddress == nil ? 0 : 4) + (localAddress.isWildcard ? 0 : 2) + (family == sender.family ? 1 : 0)
     }
 }
