@@ -84,7 +84,8 @@ public final class SimulatedHost: Sendable {
         let console = StandardStream { [machine] in machine.note("wrote \($0)") }
         let variables = environment.merging(service?.environment ?? [:]) { $1 }
         let process = Process(
-            on: machine, user: user, environment: Environment(variables), streams: [StandardStream(), console, console])
+            on: machine, user: user, environment: SimulatedEnvironment(variables),
+            streams: [StandardStream(), console, console])
         if service != nil { process.manager = { [weak self] in self?.take($0) } }
         machine.note("started")
         if state.lives > 1 { machine.network.simulation.meet(.hostStartedAgain) }
@@ -103,11 +104,8 @@ public final class SimulatedHost: Sendable {
     }
 
     private func hasEnded(_ status: ChildProcess.ExitStatus) {
-        if case .signalled(let signal, _) = status {
-            forgetProcess(ending ?? .killed(signal))
-        } else {
-            forgetProcess(ending ?? .returned)
-        }
+        let usual: Ending = if case .signalled(let signal, _) = status { .killed(signal) } else { .returned }
+        forgetProcess(ending ?? usual)
         // A service manager ends the remaining processes of a service.
         if service != nil { machine.killAll() }
     }

@@ -7,13 +7,5 @@ package protocol SimulatedSurroundings: AnyObject, Sendable {
     var furtherGroups: [UInt32] { get }
     /// The contents of `/etc/passwd`.
     var users: [UInt8] { get }
-    /// The environment: lines such as `HOME=/root`, and a null pointer, which stay until the next call.
-    var environmentTable: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?> { get }
-    /// The value of a variable, which stays for ever; `nil` if there is none.
-    func value(ofVariable name: UnsafePointer<CChar>) -> UnsafeMutablePointer<CChar>?
-    /// Sets a variable, or removes it with the value `nil`.
-    func setVariable(_ name: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?)
-    /// Makes a line of the caller a part of the environment, which follows its changes.
-    func putVariable(_ line: UnsafeMutablePointer<CChar>)
-    func removeAllVariables()
+    var variables: SimulatedEnvironment { get }
 }

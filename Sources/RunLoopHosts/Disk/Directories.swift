@@ -27,9 +27,8 @@ enum Directories {
     }
 
     /// The directory of a path's last component.
-    static func parent(of path: String) -> String {
-        let name = name(path)
-        let end = name.lastIndex(of: "/")!
-        return end == name.startIndex ? "/" : String(name[..<end])
-    }
+    static func parent(of path: String) -> String { name("\(path)/..") }
+
+    /// A path's last component; empty for the root.
+    static func lastName(of path: String) -> String { String(name(path).split(separator: "/").last ?? "") }
 }

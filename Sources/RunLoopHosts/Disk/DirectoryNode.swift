@@ -1,18 +1,9 @@
 /// A directory of a simulated disk.
 final class DirectoryNode: DiskNode {
     /// Its entries, as a process finds them.
-    private(set) var names: [String: DiskNode] = [:]
+    var names: [String: DiskNode] = [:]
     /// The entries that survive every crash.
-    private var durableNames: [String: DiskNode] = [:]
-
-    /// Gives a name to a node, or to none.
-    func set(_ name: String, to node: DiskNode?) {
-        names[name] = node
-    }
-
-    func setDurably(_ name: String, to node: DiskNode?) {
-        durableNames[name] = node
-    }
+    var durableNames: [String: DiskNode] = [:]
 
     var sortedNames: [String] { names.keys.sorted() }
 

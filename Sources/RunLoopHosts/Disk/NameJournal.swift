@@ -22,11 +22,11 @@ struct NameChange {
     let takesDirectory: Bool
 
     func apply() {
-        for (place, node) in entries { place.directory.set(place.name, to: node) }
+        for (place, node) in entries { place.directory.names[place.name] = node }
     }
 
     func applyDurably() {
-        for (place, node) in entries { place.directory.setDurably(place.name, to: node) }
+        for (place, node) in entries { place.directory.durableNames[place.name] = node }
     }
 }
 

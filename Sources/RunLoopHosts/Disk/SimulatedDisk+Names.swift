@@ -10,8 +10,7 @@ extension SimulatedDisk {
 
     /// Gives a new node its name.
     func create<Node: DiskNode>(_ node: Node) -> Node {
-        let place = NameChange.Place(directory: node.directory!, name: node.name)
-        change(NameChange(entries: [(place, node)], takesDirectory: false))
+        change(NameChange(entries: [(node.place!, node)], takesDirectory: false))
         tellDirectory(IN_CREATE, node)
         return node
     }

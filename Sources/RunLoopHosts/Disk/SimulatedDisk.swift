@@ -104,11 +104,10 @@ public final class SimulatedDisk: Sendable {
 
     /// Makes the path of a node durable.
     private func makeNamesDurable(of node: DiskNode) {
-        var next: DiskNode? = node
-        while let node = next, let directory = node.directory {
-            let place = NameChange.Place(directory: directory, name: node.name)
+        var node = node
+        while let place = node.place {
             state.journal.sync { $0 == place }
-            next = directory
+            node = place.directory
         }
     }
 
@@ -128,8 +127,7 @@ public final class SimulatedDisk: Sendable {
         let directory = installedDirectory(at: Directories.parent(of: path))
         let present = file(at: path)
         require(present != nil || !exists(path), "\(path) is a directory; install a file at another path")
-        let name = String(Directories.name(path).split(separator: "/").last ?? "")
-        let node = present ?? create(FileNode(name, in: directory, Ownership(.root, 0o644)))
+        let node = present ?? create(FileNode(Directories.lastName(of: path), in: directory, Ownership(.root, 0o644)))
         node.install(contents)
         own(node, owner, permissions)
         makeNamesDurable(of: node)
@@ -139,24 +137,20 @@ public final class SimulatedDisk: Sendable {
 
     /// Removes a file, durably. Does nothing if there is none.
     public func removeFile(at path: String) {
-        guard let node = file(at: path), let directory = node.directory else { return }
-        let place = NameChange.Place(directory: directory, name: node.name)
+        guard let node = file(at: path), let place = node.place else { return }
         remove(node, at: place)
         state.journal.sync { $0 == place }
     }
 
     /// Renames a file, durably, and replaces a file that had the new name. Does nothing if there is no such file.
     public func moveFile(at path: String, to newPath: String) {
-        guard let node = file(at: path), let old = node.directory else { return }
+        guard let node = file(at: path), let old = node.place else { return }
         let directory = installedDirectory(at: Directories.parent(of: newPath))
-        let newName = Directories.name(newPath).split(separator: "/").last.map(String.init) ?? ""
-        let places = (
-            NameChange.Place(directory: old, name: node.name), NameChange.Place(directory: directory, name: newName)
-        )
-        guard places.0 != places.1 else { return }
+        let new = NameChange.Place(directory: directory, name: Directories.lastName(of: newPath))
+        guard old != new else { return }
         require(
-            !(directory.names[newName] is DirectoryNode), "\(newPath) is a directory; move the file to another path")
-        move(node, from: places.0, to: places.1)
+            !(directory.names[new.name] is DirectoryNode), "\(newPath) is a directory; move the file to another path")
+        move(node, from: old, to: new)
         makeNamesDurable(of: node)
     }
 

@@ -28,7 +28,7 @@ final class Machine {
 
     var name: String { sockets.name }
     /// The name for C programs, which stays for ever.
-    private(set) lazy var cName = Environment.keep(Array(name.utf8CString))
+    private(set) lazy var cName = SimulatedEnvironment.keep(Array(name.utf8CString))
 
     /// The path on the network to another machine.
     func path(to other: Machine) -> NetworkPath { NetworkPath(from: sockets, to: other.sockets) }

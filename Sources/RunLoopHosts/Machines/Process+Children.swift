@@ -1,4 +1,5 @@
 internal import Glibc
+internal import RunLoopSimulation
 internal import RunLoopUnix
 
 extension Process {
@@ -47,7 +48,7 @@ extension Process {
         let process = Process(
             on: machine, parent: self, command: [path] + child.arguments.dropFirst(),
             group: child.group == .inherit ? group : nil, user: user, workingDirectory: directory,
-            environment: Environment(child.environment), streams: streams,
+            environment: SimulatedEnvironment(child.environment), streams: streams,
             mostDescriptors: child.limits[.openFiles].map { Int(clamping: $0) } ?? 1_024)
         // Like a service manager that listens to the main process alone.
         if manager != nil { process.manager = { _ in } }

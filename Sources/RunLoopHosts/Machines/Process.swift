@@ -29,7 +29,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     let hasStandardStreams: Bool
     /// The target of descriptors of the process itself.
     private(set) lazy var description = ProcessDescription(self)
-    let variables: Environment
+    let variables: SimulatedEnvironment
     var ignoredSignals: Set<Signal> = []
     /// Receives its messages to its service manager.
     var manager: ((String) -> Void)?
@@ -52,8 +52,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     init(
         _ identifier: Int32? = nil, on machine: Machine, parent: Process? = nil, command: [String] = [],
         group: Int32? = nil, user: ChildProcess.User = .root, workingDirectory: String = "/",
-        environment: Environment = Environment([:]),
-        streams: [OpenDescription] = [], mostDescriptors: Int = 1_024
+        environment: SimulatedEnvironment = .init([:]), streams: [OpenDescription] = [], mostDescriptors: Int = 1_024
     ) {
         processIdentifier = identifier ?? machine.newProcessIdentifier()
         (self.machine, self.parent, self.command) = (machine, parent, command)
@@ -160,9 +159,20 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     }
 }
 
-// MARK: - The environment and the time
+// MARK: - The surroundings and the time
 
-extension Process {
+extension Process: SimulatedSurroundings {
+    var hostName: UnsafePointer<CChar> { UnsafePointer(machine.cName) }
+    var userNumber: UInt32 { user.identifier }
+    var groupNumber: UInt32 { user.group }
+    var furtherGroups: [UInt32] { user.supplementaryGroups }
+    var users: [UInt8] { Accounts(on: machine.disk).users }
+
+    func user(named name: String) throws(SystemError) -> ChildProcess.User {
+        if let user = Accounts(on: machine.disk).user(named: name) { return user }
+        throw SystemError("find the user \(name)", errno: ENOENT)
+    }
+
     var environment: [[CChar]] { variables.copies }
     func variable(_ name: String) -> String? { variables.value(of: name).map { String(cString: $0) } }
     func removeVariable(_ name: String) { variables.set(name, nil) }

@@ -37,12 +37,10 @@ public struct NetworkLink: Sendable, Hashable {
         require(latency >= .zero, "a link's latency is not negative: nothing arrives before it was sent")
         require(jitter >= .zero, "a link's jitter is added to its latency, and is not negative")
         require(bandwidth ?? 1 > 0, "a link's bandwidth is more than zero; cut the link instead")
-        require(lossRate >= 0 && lossRate <= 1, "a link's lossRate is from 0, for nothing, to 1, for all")
-        require(
-            duplicationRate >= 0 && duplicationRate <= 1,
-            "a link's duplicationRate is from 0, for nothing, to 1, for all")
-        require(
-            reorderingRate >= 0 && reorderingRate <= 1, "a link's reorderingRate is from 0, for nothing, to 1, for all")
+        let rates = [("lossRate", lossRate), ("duplicationRate", duplicationRate), ("reorderingRate", reorderingRate)]
+        for (name, rate) in rates {
+            require(0...1 ~= rate, "a link's \(name) is from 0, for nothing, to 1, for all")
+        }
         require(mtu ?? 1_280 >= 1_280, "a link's mtu is at least 1,280 bytes, as IPv6 demands")
     }
 }

@@ -2,17 +2,17 @@ internal import Glibc
 internal import RunLoopCore
 
 /// The environment of a simulated process: lines such as `HOME=/root`, where C programs find them.
-final class Environment {
+package final class SimulatedEnvironment {
     private var lines: [UnsafeMutablePointer<CChar>]
     /// The last table for a caller.
     private var table: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 
     /// - Parameter lines: each with a zero byte at its end.
-    init(_ lines: [[CChar]]) {
+    package init(_ lines: [[CChar]]) {
         self.lines = lines.map(Self.keep)
     }
 
-    convenience init(_ variables: [String: String]) {
+    package convenience init(_ variables: [String: String]) {
         self.init(variables.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8CString) })
     }
 
@@ -21,10 +21,10 @@ final class Environment {
     }
 
     /// Copies of the lines.
-    var copies: [[CChar]] { lines.map { Array(UnsafeBufferPointer(start: $0, count: strlen($0) + 1)) } }
+    package var copies: [[CChar]] { lines.map { Array(UnsafeBufferPointer(start: $0, count: strlen($0) + 1)) } }
 
     /// The variables; of several with one name the first, as programs find it.
-    var variables: [String: String] {
+    package var variables: [String: String] {
         let pairs = lines.map { line in
             let parts = String(cString: line).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return (String(parts[0]), String(parts.dropFirst().first ?? ""))
@@ -44,17 +44,19 @@ final class Environment {
         return made
     }
 
-    func value(of name: UnsafePointer<CChar>) -> UnsafeMutablePointer<CChar>? {
+    /// The value of a variable, which stays for ever; `nil` if there is none.
+    package func value(of name: UnsafePointer<CChar>) -> UnsafeMutablePointer<CChar>? {
         lines.first { Self.isLine($0, of: name) }.map { $0 + strlen(name) + 1 }
     }
 
-    func set(_ name: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?) {
+    /// Sets a variable, or removes it with the value `nil`.
+    package func set(_ name: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?) {
         guard let value else { return lines.removeAll { Self.isLine($0, of: name) } }
         let line = UnsafeBufferPointer(start: name, count: strlen(name)) + [CChar(UInt8(ascii: "="))]
         put(Self.keep(line + UnsafeBufferPointer(start: value, count: strlen(value) + 1)), name)
     }
 
-    /// - Parameter line: the caller's own.
+    /// Makes a line of the caller a part of the environment, which follows its changes.
     func put(_ line: UnsafeMutablePointer<CChar>) {
         let name = UnsafeBufferPointer(start: line, count: strlen(line)).prefix { $0 != CChar(UInt8(ascii: "=")) } + [0]
         name.withUnsafeBufferPointer { put(line, $0.baseAddress!) }
@@ -83,7 +85,7 @@ final class Environment {
     /// keep one in a static variable, which all processes of a test share.
     private static let known = Locked<[[CChar]: UInt]>([:])
 
-    static func keep(_ line: [CChar]) -> UnsafeMutablePointer<CChar> {
+    package static func keep(_ line: [CChar]) -> UnsafeMutablePointer<CChar> {
         let address = known.withLock { known in
             if let address = known[line] { return address }
             let address = UInt(bitPattern: strdup(line))
