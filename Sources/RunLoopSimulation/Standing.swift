@@ -59,15 +59,11 @@ extension Simulation {
         let stands = timeline.stands.filter { !$0.thread.isService || $0.thread.isBlocked }
         return stands.flatMap { stand -> [Wait] in
             func wait(for what: String, _ origin: RunLoop.Origin? = nil, isOfTask: Bool = false) -> Wait {
-                Wait(
-                    thread: stand.thread.name, what: what, origin: origin, since: stand.quietSince, isOfTask: isOfTask)
+                Wait(thread: stand.thread.name, what: what, origin: origin, since: stand.quietSince, isOfTask: isOfTask)
             }
-            let items =
-                stand.thread.isService
-                ? []
-                : stand.items.map {
-                    wait(for: $0.description, $0.origin, isOfTask: $0.kind == .task)
-                }
+            let items = (stand.thread.isService ? [] : stand.items).map {
+                wait(for: $0.description, $0.origin, isOfTask: $0.kind == .task)
+            }
             return switch stand.rest {
             case .join(let other): items + [wait(for: "the end of \(other.object.name)")]
             case .latch(let latch) where latch.object.isOutside:

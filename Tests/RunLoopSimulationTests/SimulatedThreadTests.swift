@@ -394,12 +394,12 @@ struct SimulatedThreadTests {
     func endedThreads() {
         withSimulation { simulation in
             for _ in 0..<100 { LoopThread { _ in }.join() }
-            #expect(simulation.timeline.livingCount == 1)
+            #expect(simulation.timeline.stands.count == 1)
             let thread = LoopThread { $0.add(CustomSource(), forMode: .default) }
-            #expect(simulation.timeline.livingCount == 2)
+            #expect(simulation.timeline.stands.count == 2)
             thread.stop()
             thread.join()
-            #expect(simulation.timeline.livingCount == 1)
+            #expect(simulation.timeline.stands.count == 1)
         }
     }
 }

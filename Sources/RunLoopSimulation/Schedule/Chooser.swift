@@ -39,14 +39,6 @@ package struct ChoicePoint {
     /// The words for each possibility; `nil` if they follow from the lanes.
     package let words: ((Int) -> String)?
 
-    package init(
-        kind: Kind, number: Int, lanes: [Int], usual: Int, placeLane: Int, step: Int, yields: [Int?],
-        lane: @escaping (Int) -> LaneView, words: ((Int) -> String)? = nil
-    ) {
-        (self.kind, self.number, self.lanes, self.usual) = (kind, number, lanes, usual)
-        (self.placeLane, self.step, self.yields, self.lane, self.words) = (placeLane, step, yields, lane, words)
-    }
-
     /// A task, a thread, an event, or a possibility.
     package struct LaneView {
         /// The name of the lane.
@@ -55,10 +47,6 @@ package struct ChoicePoint {
         package let turns: Int
         /// The machine of a thread; `nil` for others, and for threads that belong to no machine.
         package let machine: String?
-
-        package init(name: String, turns: Int, machine: String? = nil) {
-            (self.name, self.turns, self.machine) = (name, turns, machine)
-        }
     }
 
     package func name(_ lane: Int) -> String { self.lane(lane).name }

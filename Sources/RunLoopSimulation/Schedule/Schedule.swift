@@ -142,7 +142,11 @@ package final class Schedule: @unchecked Sendable {
         words: ((Int) -> String)? = nil
     ) -> Int {
         let first = lanes[options[usual]]
-        let choice = options.count > 1 ? choose(kind, options, usual: usual, place: places[usual], words) : usual
+        var choice = usual
+        if options.count > 1 {
+            choice = choose(kind, options, usual: usual, place: places[usual], words)
+            pointCount += 1
+        }
         let chosen = options[choice]
         lanes[places[choice]].steps += 1
         if kind == .task { lastStep = (lanes[chosen].name, "step \(lanes[chosen].steps)") }
@@ -157,16 +161,15 @@ package final class Schedule: @unchecked Sendable {
     }
 
     private func choose(
-        _ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, place: Int, _ words: ((Int) -> String)?
+        _ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, place: Int, _ words: ((Int) -> String)? = nil
     ) -> Int {
-        let number = pointCount
-        pointCount += 1
         // Threads and events are chosen under a lock, whose owner has looked.
-        if kind == .task || kind == .possibility { takeLook?() }
+        if kind != .thread && kind != .event { takeLook?() }
         return chooser.choose(
             at: ChoicePoint(
-                kind: kind, number: number, lanes: options, usual: usual, placeLane: place, step: lanes[place].steps,
-                yields: options.map { lanes[$0].yield }, lane: { [unowned self] in view(of: $0) }, words: words))
+                kind: kind, number: pointCount, lanes: options, usual: usual, placeLane: place,
+                step: lanes[place].steps, yields: options.map { lanes[$0].yield },
+                lane: { [unowned self] in view(of: $0) }, words: words))
     }
 
     private func view(of lane: Int) -> ChoicePoint.LaneView {
@@ -223,9 +226,7 @@ package final class Schedule: @unchecked Sendable {
     ///   - ready: the threads, in the order in which they were started; at least one.
     ///   - usual: the thread that usually goes first.
     func nextThread(of ready: [ReadyThread], usual: Int) -> Int {
-        let options = ready.map { lane(ofThread: $0.number, $0.name) }
-        let places = options.indices.map { lane(ofTurn: ready[$0], of: options[$0]) }
-        for (option, thread) in zip(options, ready) { lanes[option].machine = thread.machine }
+        let (options, places) = findLanes(of: ready)
         return decide(.thread, options, usual: self.usual(of: options, first: usual), places: places)
     }
 
@@ -237,13 +238,19 @@ package final class Schedule: @unchecked Sendable {
     ///   - place: the name of the place within the handler.
     /// - Returns: the index of the other thread, if one goes first.
     func goesFirst(_ others: [ReadyThread], before thread: (number: Int, name: String), _ place: String) -> Int? {
-        let lanes = others.map { lane(ofThread: $0.number, $0.name) }
-        let places = others.indices.map { lane(ofTurn: others[$0], of: lanes[$0]) }
-        for (lane, other) in zip(lanes, others) { self.lanes[lane].machine = other.machine }
+        let (lanes, places) = findLanes(of: others)
         let choice = decide(
             .thread, [lane(ofThread: thread.number, thread.name)] + lanes, usual: 0,
             places: [lane(ofPossibility: Possibility(asker: nil, what: place))] + places, isWithinHandler: true)
         return choice == 0 ? nil : choice - 1
+    }
+
+    /// The lanes of threads, and those of their turns.
+    private func findLanes(of ready: [ReadyThread]) -> (threads: [Int], turns: [Int]) {
+        let threads = ready.map { lane(ofThread: $0.number, $0.name) }
+        let turns = zip(ready, threads).map { lane(ofTurn: $0, of: $1) }
+        for (lane, thread) in zip(threads, ready) { lanes[lane].machine = thread.machine }
+        return (threads, turns)
     }
 
     /// A thread that may continue.
@@ -478,17 +485,13 @@ package final class Schedule: @unchecked Sendable {
     ) -> Int {
         let lane = lane(ofPossibility: possibility)
         let place = faultPlaces[kind, default: 0]
-        takeLook?()
         defer {
             lanes[lane].steps += 1
             faultPlaces[kind] = place + 1
         }
-        return chooser.choose(
-            at: ChoicePoint(
-                kind: .fault(of: kind, place: place, most: most), number: pointCount,
-                lanes: Array(repeating: lane, count: count), usual: 0, placeLane: lane, step: lanes[lane].steps,
-                yields: Array(repeating: nil, count: count), lane: { [unowned self] in view(of: $0) },
-                words: words))
+        return choose(
+            .fault(of: kind, place: place, most: most), Array(repeating: lane, count: count), usual: 0, place: lane,
+            words)
     }
 
     private func lane(of call: Call, on thread: Int) -> Int {
@@ -508,12 +511,8 @@ package final class Schedule: @unchecked Sendable {
     ///   - drawn: the value that the seed gives.
     func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int {
         let lane = lane(ofPossibility: Possibility(asker: nil, what: what))
-        takeLook?()
         defer { lanes[lane].steps += 1 }
-        return chooser.choose(
-            at: ChoicePoint(
-                kind: .quantity(drawn: drawn, range: range), number: pointCount, lanes: [lane], usual: usual,
-                placeLane: lane, step: lanes[lane].steps, yields: [nil], lane: { [unowned self] in view(of: $0) }))
+        return choose(.quantity(drawn: drawn, range: range), [lane], usual: usual, place: lane)
     }
 
     private func lane(ofPossibility possibility: Possibility) -> Int {

@@ -10,14 +10,6 @@ final class History: Sendable {
         /// The name of a host, or of one of the test's own threads.
         var lane: String
         let what: What
-
-        /// Whether a picture shows the event.
-        var hasRow: Bool {
-            switch what {
-            case .began, .ended: false
-            case .note, .step, .loop, .message: true
-            }
-        }
     }
 
     enum What {
@@ -69,9 +61,14 @@ final class History: Sendable {
     }
 
     private func forget(_ event: Event, _ state: inout State) {
-        if event.hasRow { return state.forgotten += 1 }
+        let wasAlive: Bool
+        switch event.what {
+        case .began: wasAlive = true
+        case .ended: wasAlive = false
+        case .note, .step, .loop, .message: return state.forgotten += 1
+        }
         guard let index = state.lanes.firstIndex(where: { $0.name == event.lane }) else { return }
-        if case .began = event.what { state.lanes[index].wasAlive = true } else { state.lanes[index].wasAlive = false }
+        state.lanes[index].wasAlive = wasAlive
     }
 
     /// Whether somebody receives each event.

@@ -34,15 +34,13 @@ extension Simulation {
         package mutating func meet(_ mark: String, _ isMet: Bool) {
             counts[mark, default: 0] += isMet ? 1 : 0
         }
-    }
-}
 
-extension Simulation.Marks {
-    /// A sentence about marks that were not met.
-    ///
-    /// - Parameter place: the runs in which they were missed.
-    package static func sentence(_ missing: [String], in place: String) -> String {
-        "never met in \(place): \(missing.joined(separator: ", "))"
+        /// A sentence about marks that were not met.
+        ///
+        /// - Parameter place: the runs in which they were missed.
+        package static func sentence(_ missing: [String], in place: String) -> String {
+            "never met in \(place): \(missing.joined(separator: ", "))"
+        }
     }
 }
 

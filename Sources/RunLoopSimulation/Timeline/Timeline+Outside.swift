@@ -1,5 +1,44 @@
+internal import CShims
 internal import Glibc
 internal import RunLoopCore
+
+/// A wait in real time, for a thread that awaits something outside of its simulation.
+final class OutsideWait: Sendable {
+    /// Readable when the wait is to end.
+    private let bell = rlk_eventfd()
+
+    init() {
+        require(bell >= 0, "the system has no descriptor left for a simulation that waits for the outside")
+    }
+
+    deinit {
+        close(bell)
+    }
+
+    /// Ends the wait, now or as soon as it begins. Any thread.
+    func ring() {
+        var one: UInt64 = 1
+        _ = write(bell, &one, 8)
+    }
+
+    /// Waits until one of the descriptors is ready, or somebody rings.
+    ///
+    /// - Returns: how long that took.
+    func wait(for requests: [pollfd], atMost limit: Duration) -> Duration {
+        // With the clocks of the real world.
+        let flag = rlk_set_simulated(nil)
+        defer { rlk_set_simulated(flag) }
+        let start = ContinuousClock.now
+        var requests = [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)] + requests
+        // A millisecond more, because the rest of one counts as none.
+        let milliseconds = limit.saturatedNanoseconds / 1_000_000 + 1
+        if poll(&requests, nfds_t(requests.count), Int32(clamping: milliseconds)) > 0, requests[0].revents != 0 {
+            var rings: UInt64 = 0
+            _ = read(bell, &rings, 8)
+        }
+        return ContinuousClock.now - start
+    }
+}
 
 extension Timeline {
     /// Holds the time where it is.
@@ -34,11 +73,8 @@ extension Timeline {
     /// Waits in real time until one of the threads has an event from outside, or a hold has reached its limit.
     func waitOutside() {
         let (outside, requests, limit) = state.withLock { state in
-            let waiting = state.livingThreads.filter {
-                if case .until(_, wakeable: true) = $0.rest { true } else { false }
-            }
-            let limits = state.holds.map { $0.limit - $0.waited }
-            return (state.outside, waiting.flatMap(\.requests), limits.min() ?? state.patience)
+            let requests = state.livingThreads.filter(\.isWaiting).flatMap(\.requests)
+            return (state.outside, requests, state.holds.map { $0.limit - $0.waited }.min() ?? state.patience)
         }
         let waited = outside!.wait(for: requests, atMost: limit)
         let givenUp = state.withLock { state in

@@ -137,8 +137,11 @@ extension Timeline {
                 ?? ready.firstIndex { $0 === first }
                 ?? ready.firstIndex { $0.process.machine == first.process.machine }!
             look?.take { lookAround() }
-            let chosen = ready[schedule.nextThread(of: ready.map { turn(of: $0) }, usual: place)]
-            if case .until(_, wakeable: true) = chosen.rest { chosen.isWoken = false }
+            return begin(chosen: ready[schedule.nextThread(of: ready.map { turn(of: $0) }, usual: place)])
+        }
+
+        private mutating func begin(chosen: Thread) -> Next {
+            if chosen.isWaiting { chosen.isWoken = false }
             noteDeparture("goes on", in: chosen.lane, chosen.nameInLane)
             return begin(chosen, .woke)
         }
@@ -184,10 +187,7 @@ extension Timeline {
                 let choice = schedule.goesFirst(
                     others.map { turn(of: $0) }, before: (thread.number, thread.name), place)
             else { return nil }
-            let chosen = others[choice]
-            if case .until(_, wakeable: true) = chosen.rest { chosen.isWoken = false }
-            noteDeparture("goes on", in: chosen.lane, chosen.nameInLane)
-            return begin(chosen, .woke)
+            return begin(chosen: others[choice])
         }
 
         private mutating func noteDeparture(_ what: String, in lane: String, _ thread: String? = nil) {
@@ -247,9 +247,7 @@ extension Timeline {
                 isWaitingOutside = true
                 return .world
             }
-            let sleepers = threads.filter {
-                if case .until(_, wakeable: true) = $0.rest { true } else { false }
-            }
+            let sleepers = threads.filter(\.isWaiting)
             let starved = sleepers.first { !$0.isService } ?? tellOfLatch() ?? sleepers.first
             guard let starved else { fail(threads) }
             return begin(starved, .starved)
@@ -280,7 +278,7 @@ extension Timeline {
         private mutating func limited(before date: RunLoop.Instant) -> Thread? {
             var first: Horizon?
             for horizon in horizons.reversed() where horizon.date < min(date, first?.date ?? .distantFuture) {
-                if case .until(_, wakeable: true) = horizon.thread.rest { first = horizon }
+                if horizon.thread.isWaiting { first = horizon }
             }
             return first?.thread
         }

@@ -15,7 +15,7 @@ extension Timeline {
         /// The end of another thread.
         case join(UnownedReference<Thread>)
         /// The moment when another thread opens the latch.
-        case latch(UnownedReference<LatchState>)
+        case latch(UnownedReference<VirtualLatch>)
         /// The signal of a semaphore or condition of the C library, without a limit.
         case signal(of: StaticString)
         case ended
@@ -90,6 +90,11 @@ extension Timeline {
         func begin(_ outcome: WaitOutcome) {
             rest = .none
             self.outcome = outcome
+        }
+
+        /// Whether it waits, and not works, until a date.
+        var isWaiting: Bool {
+            if case .until(_, wakeable: true) = rest { true } else { false }
         }
 
         /// Whether it waits for a signal without a limit.
@@ -201,8 +206,9 @@ extension Timeline {
         }
     }
 
-    /// A latch, shared by its waiter and its opener. Its state changes under the lock.
-    final class LatchState: Sendable {
+    /// A latch at which a thread rests, shared by it and its opener. Its state changes under the lock.
+    final class VirtualLatch: Latch {
+        private let timeline: Timeline
         /// The thread that waits at it.
         let waiter: Thread
         /// The thread that opens it, if it belongs to the simulation.
@@ -213,8 +219,14 @@ extension Timeline {
         /// Whether the thread has learned that nobody will open it.
         let isTold = Atomic(false)
 
-        init(waiter: Thread, opener: Thread, isOutside: Bool) {
-            (self.waiter, self.opener, self.isOutside) = (waiter, opener, isOutside)
+        init(on timeline: Timeline, waiter: Thread, opener: Thread, isOutside: Bool) {
+            (self.timeline, self.waiter, self.opener, self.isOutside) = (timeline, waiter, opener, isOutside)
         }
+
+        func open() {
+            timeline.open(self)
+        }
+
+        func wait() -> Bool { timeline.wait(at: self) != .starved }
     }
 }

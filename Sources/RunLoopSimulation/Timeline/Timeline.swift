@@ -114,9 +114,6 @@ final class Timeline: Sendable {
         history.setAlive(true, thread.lane, at: state.clock.now)
     }
 
-    /// The number of threads that have not ended; each rest looks only at these.
-    var livingCount: Int { state.withLock { $0.living.count } }
-
     /// Called first on a thread that was made.
     func awaitTurn(_ thread: Thread) {
         state.withLock { _ in thread.system = pthread_self() }
@@ -329,7 +326,7 @@ final class Timeline: Sendable {
         change { _ in thread.isWoken = false }
     }
 
-    func wait(at latch: LatchState) -> WaitOutcome {
+    func wait(at latch: VirtualLatch) -> WaitOutcome {
         RunLoop.installed?.callTakesTime()
         return rest(latch.waiter) { _ in
             guard !latch.isOpen.load(ordering: .relaxed) else { return false }
@@ -338,7 +335,7 @@ final class Timeline: Sendable {
         }.outcome
     }
 
-    func open(_ latch: LatchState) {
+    func open(_ latch: VirtualLatch) {
         let thread = change { state -> Thread? in
             latch.isOpen.store(true, ordering: .relaxed)
             guard case .latch(UnownedReference(latch)) = latch.waiter.rest else { return nil }

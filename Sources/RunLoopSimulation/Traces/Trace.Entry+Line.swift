@@ -6,9 +6,9 @@ extension Trace.Entry: LosslessStringConvertible {
         let fields: [String] =
             switch self {
             case .event(let event):
-                [event.kind.word, "\(event.date.nanoseconds)", event.lane, event.thread ?? "", event.kind.detail]
-                    + [event.kind.sender, event.words, event.place?.file ?? "", "\(event.place?.line ?? 0)"]
-                    + [event.owner ?? ""]
+                [event.kind.fields.word, "\(event.date.nanoseconds)", event.lane, event.thread ?? ""]
+                    + [event.kind.fields.detail, event.sender ?? "", event.words, event.place?.file ?? ""]
+                    + ["\(event.place?.line ?? 0)", event.owner ?? ""]
             case .choice(let choice):
                 [choice.kind.rawValue, "\(choice.date.nanoseconds)", choice.place, "\(choice.step)"]
                     + ["\(choice.usual)", "\(choice.chosen)"]
@@ -27,9 +27,7 @@ extension Trace.Entry: LosslessStringConvertible {
             guard numbers.count == 5, numbers[3] <= numbers[4] else { return nil }
             let (names, range) = (Array(fields[8...]), numbers[3]...numbers[4])
             guard [numbers[1], numbers[2]].allSatisfy(kind == .quantity ? range.contains : names.indices.contains)
-            else {
-                return nil
-            }
+            else { return nil }
             self = .choice(
                 Trace.Choice(
                     date: date, kind: kind, place: fields[2], step: numbers[0], names: names, range: range,
@@ -48,30 +46,18 @@ extension Trace.Entry: LosslessStringConvertible {
 }
 
 extension Trace.Event.Kind {
-    fileprivate var word: String {
+    fileprivate var fields: (word: String, detail: String) {
         switch self {
-        case .began: "began"
-        case .ended: "ended"
-        case .renamed: "renamed"
-        case .note: "note"
-        case .call: "call"
-        case .ignored: "ignored"
-        case .message(.bytes, _): "bytes"
-        case .message(.lost, _): "lost"
-        case .message(.end, _): "end"
+        case .began: ("began", "")
+        case .ended: ("ended", "")
+        case .renamed(let name): ("renamed", name)
+        case .note: ("note", "")
+        case .call: ("call", "")
+        case .ignored: ("ignored", "")
+        case .message(.bytes(let count), _): ("bytes", "\(count)")
+        case .message(.lost(let count), _): ("lost", "\(count)")
+        case .message(.end, _): ("end", "")
         }
-    }
-
-    fileprivate var detail: String {
-        switch self {
-        case .renamed(let name): name
-        case .message(.bytes(let count), _), .message(.lost(let count), _): "\(count)"
-        case .began, .ended, .note, .call, .ignored, .message(.end, _): ""
-        }
-    }
-
-    fileprivate var sender: String {
-        if case .message(_, let sender) = self { sender } else { "" }
     }
 
     fileprivate init?(_ word: String, _ detail: String, from sender: String) {

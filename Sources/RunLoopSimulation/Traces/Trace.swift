@@ -69,14 +69,6 @@ package struct Trace: Sendable, Hashable {
             (self.date, self.lane, self.thread, self.owner) = (date, lane, thread, owner)
             (self.kind, self.words, self.place) = (kind, words, place)
         }
-
-        /// Whether a picture shows the event.
-        package var hasRow: Bool {
-            switch kind {
-            case .began, .ended, .renamed: false
-            case .note, .call, .ignored, .message: true
-            }
-        }
     }
 
     /// A place in a program.
