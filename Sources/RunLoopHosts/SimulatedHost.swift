@@ -29,9 +29,6 @@ public final class SimulatedHost: Sendable {
         var starvation: Appointment?
     }
 
-    /// - Parameters:
-    ///   - test: the process of the test, on its own host.
-    ///   - program: the program on other hosts.
     init(
         _ machine: Machine, _ service: Service? = nil, user: ChildProcess.User = .root,
         environment: [String: String] = [:], mayFail: Bool = false, test: Process? = nil,

@@ -10,17 +10,20 @@ package final class SimulatedWorld: World {
     /// The prefix of the names of its threads.
     private let prefix: String
     private let clock: MachineClock
-    /// The descriptors of the host, which the system does not know.
-    var descriptors: (any SimulatedDescriptors)? { knownDescriptors.withLock(\.self) }
     /// The numbers of the system's own random generators.
     private let systemNumbers: Locked<SeededNumbers>
-    private let knownDescriptors: Locked<(any SimulatedDescriptors)?>
-    /// The surroundings of its process; `nil` for those of the test.
-    var surroundings: (any SimulatedSurroundings)? { knownSurroundings.withLock(\.self) }
-    private let knownSurroundings: Locked<(any SimulatedSurroundings)?>
+    private let system: Locked<System>
 
-    /// - Parameters:
-    ///   - numbers: the random numbers of the world.
+    private struct System {
+        var descriptors: (any SimulatedDescriptors)?
+        var surroundings: (any SimulatedSurroundings)?
+    }
+
+    /// The descriptors of the host, which the system does not know.
+    var descriptors: (any SimulatedDescriptors)? { system.withLock(\.descriptors) }
+    /// The surroundings of its process; `nil` for those of the test.
+    var surroundings: (any SimulatedSurroundings)? { system.withLock(\.surroundings) }
+
     init(
         timeline: Timeline, numbers: SeededNumbers, clock: MachineClock, process: Timeline.Process, prefix: String = "",
         descriptors: (any SimulatedDescriptors)? = nil, surroundings: (any SimulatedSurroundings)? = nil
@@ -28,8 +31,7 @@ package final class SimulatedWorld: World {
         self.timeline = timeline
         self.process = process
         self.prefix = prefix
-        knownDescriptors = Locked(descriptors)
-        knownSurroundings = Locked(surroundings)
+        system = Locked(System(descriptors: descriptors, surroundings: surroundings))
         self.clock = clock
         clock.begins(in: process)
         var other = numbers
@@ -84,15 +86,14 @@ package final class SimulatedWorld: World {
 
     /// Gives its threads descriptors that the system does not know: new threads, and the thread of `loop`.
     package func add(_ descriptors: any SimulatedDescriptors, for loop: RunLoop) {
-        knownDescriptors.withLock { $0 = descriptors }
+        system.withLock { $0.descriptors = descriptors }
         loop.virtualDriver?.watch(descriptors)
     }
 
     /// Releases the objects that its threads have shared.
     func letGo() {
         shared.removeAll()
-        knownDescriptors.withLock { $0 = nil }
-        knownSurroundings.withLock { $0 = nil }
+        system.withLock { $0 = System() }
     }
 
     private let hasBeenKilled = Atomic(false)

@@ -116,15 +116,7 @@ extension Simulation {
         timeline.reach(place, driver.thread)
     }
 
-    /// Whether a fault happens in an explored simulation, and which.
-    ///
-    /// - Parameters:
-    ///   - what: the fault, with its place.
-    ///   - kind: the fault.
-    ///   - most: how often the kind may still happen.
-    ///   - count: the number of possibilities; the first is that nothing happens.
-    ///   - machine: the name of the machine.
-    ///   - words: the words for each possibility; `nil` if there are two, which follow from the fault.
+    /// Whether a fault of a machine happens in an explored simulation, and which; see `Schedule.fault`.
     package func fault(
         _ what: String, of kind: String, atMost most: Int, among count: Int = 2, on machine: String,
         words: ((Int) -> String)? = nil
@@ -141,8 +133,6 @@ extension Simulation {
     /// - Parameters:
     ///   - name: the place.
     ///   - what: the event, for example `tears a file`.
-    ///   - usual: the usual value.
-    ///   - range: the possible values.
     ///   - drawn: the value that the seed gives.
     package func draw(
         _ name: String, _ what: @autoclosure () -> String, usual: Int, in range: ClosedRange<Int>, drawn: Int

@@ -54,19 +54,14 @@ private func report<Failure: Error>(
 }
 
 /// Runs `body` on the virtual time of a simulation with that schedule; the caller looks at ``Simulation/hostFailures``.
-///
-/// - Parameters:
-///   - listener: receives every event.
-///   - look: looks at the threads at one position of the trace.
 package func withSimulation<Result, Failure: Error>(
     seed: UInt64, traced isTraced: Bool = false, schedule: Schedule, listener: (@Sendable (Trace.Event) -> Void)? = nil,
     look: Look? = nil, _ body: (Simulation) throws(Failure) -> Result
 ) throws(Failure) -> Result {
-    let start = RunLoop.WallTime(secondsSince1970: 978_307_200)
-    return try withSimulation(
-        Simulation(
-            seed: seed, isTraced: isTraced, startingAt: start, schedule: schedule, listener: listener, look: look)
-    ) { simulation throws(Failure) in
+    let simulation = Simulation(
+        seed: seed, isTraced: isTraced, startingAt: RunLoop.WallTime(secondsSince1970: 978_307_200),
+        schedule: schedule, listener: listener, look: look)
+    return try withSimulation(simulation) { simulation throws(Failure) in
         let result = try body(simulation)
         look?.end(simulation.timeline.lookAround)
         return result
@@ -328,7 +323,6 @@ public final class Simulation: Sendable {
     ///
     /// - Parameters:
     ///   - name: the prefix of the names of its threads, on which its random numbers depend besides the seed.
-    ///   - machine: the name of the machine.
     ///   - life: the number of earlier worlds of this host.
     package func makeWorld(
         named name: String, on machine: String, life: Int, clock: MachineClock,

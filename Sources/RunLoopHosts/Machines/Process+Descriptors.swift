@@ -14,23 +14,19 @@ extension Process {
     func prepare(_ descriptor: Int32) { target(of: descriptor)?.prepare() }
 
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
-        guard let target = target(of: descriptor) else { return -1 }
-        return exchange("receive from", target) { target.read(into: room) }
+        exchange("receive from", target(of: descriptor)) { $0.read(into: room) }
     }
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-        guard let target = target(of: descriptor) else { return -1 }
-        return exchange("send to", target) { target.write(bytes) }
+        exchange("send to", target(of: descriptor)) { $0.write(bytes) }
     }
 
     func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-        guard let target = target(of: descriptor) else { return -1 }
-        return exchange("send to", target) { target.send(bytes) }
+        exchange("send to", target(of: descriptor)) { $0.send(bytes) }
     }
 
     func send(_ descriptor: Int32, gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Int {
-        var bytes: [UInt8] = []
-        for piece in pieces { bytes += piece }
+        let bytes = pieces.reduce(into: [UInt8]()) { $0 += $1 }
         return bytes.withUnsafeBytes { send(descriptor, $0) }
     }
 

@@ -41,11 +41,10 @@ extension Process {
 
     /// Sends to another socket, or receives from it.
     ///
-    /// - Parameters:
-    ///   - call: the name, for example `send to`.
-    ///   - body: performs the call.
-    func exchange(_ call: StaticString, _ target: OpenDescription, _ body: () -> Int) -> Int {
-        guard isPlace, target is any SocketCalls, !(target is SystemDescription) else { return body() }
+    /// - Parameter call: the name, for example `send to`.
+    func exchange(_ call: StaticString, _ target: OpenDescription?, _ body: (OpenDescription) -> Int) -> Int {
+        guard let target else { return -1 }
+        guard isPlace, target is any SocketCalls, !(target is SystemDescription) else { return body(target) }
         let socket = target as? SimulatedSocket
         let call = socket?.peer.map { "\(call) \($0.name)" } ?? "\(call) others"
         if let socket, socket.peer !== machine.sockets,
@@ -53,7 +52,7 @@ extension Process {
         {
             socket.resetBothEnds()
         }
-        return answer(call, .interruptions, body)
+        return answer(call, .interruptions) { body(target) }
     }
 
     /// The number of bytes that a write to a file writes.

@@ -94,12 +94,12 @@ extension Process {
 
     func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
         guard let socket = datagrams(of: descriptor) else { return -1 }
-        return exchange("receive from", target(of: descriptor)!) { socket.receive(into: slots) }
+        return exchange("receive from", socket) { _ in socket.receive(into: slots) }
     }
 
     func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
         guard let socket = datagrams(of: descriptor) else { return -1 }
-        return exchange("send to", target(of: descriptor)!) { socket.send(slots) }
+        return exchange("send to", socket) { _ in socket.send(slots) }
     }
 
     func takeQueuedError(_ descriptor: Int32) -> QueuedError? { datagrams(of: descriptor)?.takeQueuedError() }

@@ -47,8 +47,6 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// - Parameters:
     ///   - identifier: its number; `nil` for the next one of its machine.
     ///   - group: the group; `nil` for a new one.
-    ///   - user: the user; root, as for a service without `User=`, unless given.
-    ///   - streams: the standard streams.
     init(
         _ identifier: Int32? = nil, on machine: Machine, parent: Process? = nil, command: [String] = [],
         group: Int32? = nil, user: ChildProcess.User = .root, workingDirectory: String = "/",

@@ -38,7 +38,6 @@ public final class SimulatedProcess {
     public let standardError: PipeEnd
     private(set) var exitCode: Int32 = 0
 
-    /// - Parameter streams: its standard streams.
     init(_ process: Process, environment: [String: String], loop: RunLoop, streams: [PipeEnd]) {
         (self.process, self.environment, self.loop) = (process, environment, loop)
         arguments = Array(process.command.dropFirst())

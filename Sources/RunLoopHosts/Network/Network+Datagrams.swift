@@ -7,9 +7,6 @@ extension Network {
     /// The longest additional delay of a datagram that others overtake.
     private static let longestHold = Duration.milliseconds(10)
 
-    /// The bytes of the headers of a packet, without those of UDP.
-    private func headers(to target: Endpoint) -> Int { target.family == AF_INET6 ? 40 : 20 }
-
     /// Whether a datagram of so many bytes goes in one packet.
     func fitsInPacket(_ count: Int, to target: Endpoint, on path: NetworkPath) -> Bool {
         packets(count, to: target, on: path) == 1
@@ -17,7 +14,8 @@ extension Network {
 
     private func packets(_ count: Int, to target: Endpoint, on path: NetworkPath) -> Int {
         guard let mtu = link(path).mtu else { return 1 }
-        let payload = mtu - headers(to: target)
+        let payload = mtu - (target.family == AF_INET6 ? 40 : 20)
+        // The header of UDP is a part of the payload.
         return (count + 8 + payload - 1) / payload
     }
 

@@ -230,12 +230,9 @@ package final class Schedule: @unchecked Sendable {
         return decide(.thread, options, usual: self.usual(of: options, first: usual), places: places)
     }
 
-    /// Chooses whether a thread that is within a handler goes on, which is usual, or one of others goes first.
+    /// Chooses whether a thread that is at a place within a handler goes on, which is usual, or one of others, at least
+    /// one, goes first.
     ///
-    /// - Parameters:
-    ///   - others: the others; at least one.
-    ///   - thread: the number and the name of the thread.
-    ///   - place: the name of the place within the handler.
     /// - Returns: the index of the other thread, if one goes first.
     func goesFirst(_ others: [ReadyThread], before thread: (number: Int, name: String), _ place: String) -> Int? {
         let (lanes, places) = findLanes(of: others)
@@ -421,9 +418,7 @@ package final class Schedule: @unchecked Sendable {
 
     /// Chooses one of so many possibilities; the first one is the usual one.
     ///
-    /// - Parameters:
-    ///   - asker: the thread that asks; `nil` for the world around the threads.
-    ///   - words: the words for each possibility.
+    /// - Parameter asker: the thread that asks; `nil` for the world around the threads.
     func choose(
         _ what: String, of count: Int, on asker: (number: Int, name: String)?, words: @escaping (Int) -> String
     ) -> Int {
@@ -437,19 +432,12 @@ package final class Schedule: @unchecked Sendable {
         return running(on: asker.number) ?? (asker.number == 0 ? nil : lane(ofThread: asker.number, asker.name))
     }
 
-    /// Whether something unusual happens.
-    ///
-    /// - Parameter asker: the thread that asks; `nil` for the world around the threads.
+    /// Whether something unusual happens. For the world around the threads no thread asks.
     func mayHappen(_ what: String, on asker: (number: Int, name: String)?) -> Bool {
         fault(Possibility(asker: lane(ofAsker: asker), what: what), of: what, atMost: .max, among: 2) == 1
     }
 
-    /// Whether something unusual happens after a call or a step of a task.
-    ///
-    /// - Parameters:
-    ///   - most: how often it may still happen.
-    ///   - call: the call that has ended last; `nil` if there was none.
-    ///   - thread: its thread.
+    /// Whether something unusual happens after the call that has ended last on a thread, if any, or a step of a task.
     func mayHappen(
         _ what: String, atMost most: Int, after call: Call?, on thread: (number: Int, name: String)
     ) -> Bool {
@@ -503,12 +491,7 @@ package final class Schedule: @unchecked Sendable {
         return lane
     }
 
-    /// Chooses the value of a random quantity.
-    ///
-    /// - Parameters:
-    ///   - usual: the usual value.
-    ///   - range: the possible values.
-    ///   - drawn: the value that the seed gives.
+    /// Chooses the value of a random quantity, for which the seed gives `drawn`.
     func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int {
         let lane = lane(ofPossibility: Possibility(asker: nil, what: what))
         defer { lanes[lane].steps += 1 }

@@ -61,10 +61,10 @@ package final class Appointment: Sendable, CustomStringConvertible {
     private nonisolated(unsafe) var action: (() -> Void)?
     private let what: StaticString
     let host: String
+    /// The host that it comes from, if that is another host.
     private let sender: String?
 
-    /// - Parameter sender: the host that it comes from, if that is another host.
-    init(_ what: StaticString, from sender: String? = nil, _ host: String, _ action: @escaping () -> Void) {
+    init(_ what: StaticString, from sender: String?, _ host: String, _ action: @escaping () -> Void) {
         (self.what, self.sender, self.host, self.action) = (what, sender, host, action)
     }
 

@@ -58,29 +58,23 @@ extension Timeline {
         state.withLock { $0.lines.append("\($0.clock.now) \(name) - \(text)") }
     }
 
-    /// Notes a text of a thread.
     func note(_ text: String, _ loop: RunLoop) {
         writeLine(text, loop)
         if let thread = loop.virtualDriver?.thread { record(thread) { .note(text, thread: $0) } }
     }
 
-    /// Notes an event of a host, or of a connection between hosts.
     func note(_ text: String, of name: String) {
         takeLook()
         writeLine(text, of: name)
         history.record(.note(text, thread: nil), in: name, at: now)
     }
 
-    /// Notes a step of a task.
     func note(_ step: String, ofTask name: String, on thread: Thread) {
         writeLine(step, of: name)
         let (owner, now) = state.withLock { (thread.lane, $0.clock.now) }
         history.record(.step(step, owner: owner), in: name, at: now)
     }
 
-    /// Notes a message that has or has not come from one host to another.
-    ///
-    /// - Parameter bytes: its bytes, which are only asked for if the run is recorded.
     func note(
         _ message: HostMessage, from sender: String, to receiver: String, bytes: () -> some Collection<UInt8>
     ) {

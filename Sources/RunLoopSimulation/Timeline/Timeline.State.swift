@@ -137,7 +137,8 @@ extension Timeline {
                 ?? ready.firstIndex { $0 === first }
                 ?? ready.firstIndex { $0.process.machine == first.process.machine }!
             look?.take { lookAround() }
-            return begin(chosen: ready[schedule.nextThread(of: ready.map { turn(of: $0) }, usual: place)])
+            let chosen = schedule.nextThread(of: ready.map { turn(of: $0) }, usual: place)
+            return begin(chosen: ready[chosen])
         }
 
         private mutating func begin(chosen: Thread) -> Next {
