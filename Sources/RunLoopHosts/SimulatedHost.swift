@@ -104,7 +104,8 @@ public final class SimulatedHost: Sendable {
         let usual: Ending = if case .signalled(let signal, _) = status { .killed(signal) } else { .returned }
         forgetProcess(ending ?? usual)
         // A service manager ends the remaining processes of a service.
-        if service != nil { machine.killAll() }
+        guard service != nil else { return }
+        for process in machine.processes { process.end(by: .kill) }
     }
 
     private func forgetProcess(_ ending: Ending) {

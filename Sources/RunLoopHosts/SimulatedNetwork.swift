@@ -50,12 +50,11 @@ public final class SimulatedNetwork: Sendable {
         testProcess = Process(getpid(), on: machine, mostDescriptors: .max)
         test = SimulatedHost(machine, test: testProcess)
         simulation.nameTest(test.name)
-        let loop = simulation.loop
-        let world = loop.world
+        let (loop, world) = (simulation.loop, simulation.world)
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
         // It lives as long as the simulation: connections may outlive the program that made the network.
         Self.ofWorld.set(self, in: world)
-        simulation.add(system, for: loop)
+        world.add(system, for: loop)
         WorldSystem.set(system, for: loop)
         HostResolver.finder.set({ [unowned testProcess] in testProcess.machine.find($0) }, in: world)
     }

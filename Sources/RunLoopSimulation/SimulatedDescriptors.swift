@@ -38,7 +38,7 @@ package final class DescriptorWatch {
 
 /// The simulated descriptors that a driver watches.
 final class DescriptorWatches {
-    private let descriptors: any SimulatedDescriptors
+    let descriptors: any SimulatedDescriptors
     private var watches: [SourceToken: DescriptorWatch] = [:]
     /// The watches that were ready at the last look, or have become ready since, in that order.
     private var noted: [DescriptorWatch] = []
@@ -50,13 +50,11 @@ final class DescriptorWatches {
         (self.descriptors, self.wake) = (descriptors, wake)
     }
 
-    func check(_ descriptor: Int32) throws(DescriptorError) -> Bool { try descriptors.check(descriptor) }
-
     /// - Returns: `false` if the descriptor is the system's.
     func begin(
         _ descriptor: Int32, _ events: DescriptorEvents, _ token: SourceToken
     ) throws(DescriptorError) -> Bool {
-        guard try check(descriptor) else { return false }
+        guard try descriptors.check(descriptor) else { return false }
         let watch = DescriptorWatch(descriptor, events, token, self)
         watches[token] = watch
         descriptors.begin(watch)

@@ -95,7 +95,7 @@ private func withSimulation<Result, Failure: Error>(
 public final class Simulation: Sendable {
     let timeline: Timeline
     /// The world of the test's own threads.
-    let world: SimulatedWorld
+    package let world: SimulatedWorld
     /// The wall clock of the test's own threads.
     package let clock: MachineClock
     /// The worlds of hosts, in the order in which they were made.
@@ -340,11 +340,6 @@ public final class Simulation: Sendable {
     package func randomNumbers(for part: String) -> RunLoop.RandomNumbers {
         let numbers = Locked(SeededNumbers(seed: seed, for: part))
         return RunLoop.RandomNumbers { numbers.withLock { $0.next() } }
-    }
-
-    /// Gives the test's own threads descriptors that the system does not know: new threads, and the thread of `loop`.
-    package func add(_ descriptors: any SimulatedDescriptors, for loop: RunLoop) {
-        world.add(descriptors, for: loop)
     }
 
     /// Drops a world whose threads have ended.

@@ -83,7 +83,8 @@ extension Simulation {
         }
         // Of equal dates the world's event comes first.
         let held = timeline.heldFor.map { (date: now, what: "\($0), in real time") }
-        let all = (timeline.nextAppointment.map { [$0] } ?? []) + nexts + held
+        let ofWorld = timeline.state.withLock { $0.agenda.next }
+        let all = [ofWorld].compactMap(\.self) + nexts + held
         return all.min { $0.date < $1.date }.map { (max($0.date, now), $0.what) }
     }
 }
@@ -120,10 +121,9 @@ extension Timeline.Stand {
     }
 
     private func words(_ item: RunLoop.Dump.Item) -> String {
-        let name = item.name.map { " \(quoted($0))" } ?? ""
         // The place of a sleep is not in the user's code.
-        return item.kind == .sleep
-            ? "a sleep of \(thread.name)" : "\(item.kind)\(name) (\(item.origin)) of \(thread.name)"
+        let what = item.kind == .sleep ? "a sleep" : RunLoop.words(item.kind, item.name, item.origin)
+        return "\(what) of \(thread.name)"
     }
 }
 

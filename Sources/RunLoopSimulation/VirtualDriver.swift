@@ -80,7 +80,7 @@ final class VirtualDriver: Driver {
     }
 
     func check(_ descriptor: Int32) throws(DescriptorError) {
-        if try simulated?.check(descriptor) == true { return }
+        if try simulated?.descriptors.check(descriptor) == true { return }
         try DescriptorError.check(descriptor)
     }
 

@@ -26,10 +26,8 @@ final class Chance {
     ///
     /// - Parameters:
     ///   - drawn: the value that chance gives; any of the range unless given.
-    ///   - machine: the name of the place.
     ///   - what: the event, for example `tears a file`.
     ///   - usual: the value without chance.
-    ///   - range: the possible values.
     func outcome(
         _ drawn: Int? = nil, on machine: String, _ what: @autoclosure () -> String, usual: Int,
         in range: ClosedRange<Int>

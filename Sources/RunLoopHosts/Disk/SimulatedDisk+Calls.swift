@@ -40,18 +40,19 @@ extension SimulatedDisk {
         try PathEnd(of: path, from: root, as: user)
     }
 
-    /// A directory that a user may read.
-    func directory(at path: String, as user: ChildProcess.User) throws(Refusal) -> DirectoryNode {
+    /// A directory that a user may use.
+    func directory(
+        at path: String, as user: ChildProcess.User, to use: Ownership.Use = .read
+    ) throws(Refusal) -> DirectoryNode {
         guard let directory = try node(at: path, as: user) as? DirectoryNode else { throw Refusal(ENOTDIR) }
-        try directory.check(.read, user)
+        try directory.check(use, user)
         return directory
     }
 
     /// The reason why a user cannot make a directory that of a process.
     func reason(againstWorkingIn path: String, as user: ChildProcess.User) -> Int32? {
         do throws(Refusal) {
-            guard let directory = try node(at: path, as: user) as? DirectoryNode else { return ENOTDIR }
-            try directory.check(.search, user)
+            _ = try directory(at: path, as: user, to: .search)
             return nil
         } catch { return error.reason }
     }

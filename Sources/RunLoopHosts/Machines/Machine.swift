@@ -50,11 +50,6 @@ final class Machine {
         return lastProcess
     }
 
-    /// Ends the remaining processes of a service.
-    func killAll() {
-        for process in processes { process.end(by: .kill) }
-    }
-
     // MARK: The end
 
     /// Loses the machine's power. On a thread of one of its processes this does not return.

@@ -109,7 +109,7 @@ extension Process {
             if let reason = disk.reason(againstNewFileAt: Directories.absolute(path, from: "/"), as: user) {
                 throw Refusal(reason)
             }
-            _ = machine.sockets.removePath(path)
+            machine.sockets.removePath(path)
         }
     }
 

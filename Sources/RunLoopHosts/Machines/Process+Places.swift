@@ -11,7 +11,6 @@ extension Process {
     /// - Parameters:
     ///   - call: the name, for example `write /log`.
     ///   - faults: the errors with which it may fail at once.
-    ///   - body: performs it.
     func reach<Result>(
         _ call: @autoclosure () -> String, _ faults: CallFaults = [], _ body: () throws(Refusal) -> Result
     ) throws(Refusal) -> Result {
@@ -39,9 +38,7 @@ extension Process {
         } catch { return failure(error.reason) }
     }
 
-    /// Sends to another socket, or receives from it.
-    ///
-    /// - Parameter call: the name, for example `send to`.
+    /// Sends to another socket, or receives from it, with a call named, for example, `send to`.
     func exchange(_ call: StaticString, _ target: OpenDescription?, _ body: (OpenDescription) -> Int) -> Int {
         guard let target else { return -1 }
         guard isPlace, target is any SocketCalls, !(target is SystemDescription) else { return body(target) }

@@ -72,9 +72,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     /// Starts its main thread.
     ///
-    /// - Parameters:
-    ///   - name: the name of its threads.
-    ///   - life: the number of earlier processes with that name.
+    /// - Parameter life: the number of earlier processes with that name.
     func start(named name: String, life: Int, program: @escaping @Sendable (RunLoop) -> Void) {
         self.name = name
         let network = machine.network

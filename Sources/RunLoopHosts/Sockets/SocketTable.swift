@@ -74,12 +74,9 @@ final class SocketTable: NetworkNode {
     }
 
     /// Removes a path: its socket stays open, and nobody finds it there any more.
-    ///
-    /// - Returns: `false` if no socket was bound there.
-    func removePath(_ path: String) -> Bool {
-        guard !path.hasPrefix("@"), files.removeValue(forKey: path) != nil else { return false }
+    func removePath(_ path: String) {
+        files[path] = nil
         bound[.path(path)] = nil
-        return true
     }
 
     func choosePort(forDatagrams isDatagram: Bool) -> UInt16 {

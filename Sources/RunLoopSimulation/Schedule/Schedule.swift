@@ -222,9 +222,7 @@ package final class Schedule: @unchecked Sendable {
 
     /// Chooses which of the runnable threads goes first.
     ///
-    /// - Parameters:
-    ///   - ready: the threads, in the order in which they were started; at least one.
-    ///   - usual: the thread that usually goes first.
+    /// - Parameter ready: the threads, in the order in which they were started; at least one.
     func nextThread(of ready: [ReadyThread], usual: Int) -> Int {
         let (options, places) = findLanes(of: ready)
         return decide(.thread, options, usual: self.usual(of: options, first: usual), places: places)

@@ -81,12 +81,8 @@ final class History: Sendable {
     /// Records that a lane has its first thread, or has lost its last one.
     func setAlive(_ isAlive: Bool, _ lane: String, at date: RunLoop.Instant) {
         state.withLock { state in
-            let index =
-                state.lanes.firstIndex { $0.name == lane }
-                ?? {
-                    state.lanes.append(Lane(name: lane))
-                    return state.lanes.count - 1
-                }()
+            let index = state.lanes.firstIndex { $0.name == lane } ?? state.lanes.endIndex
+            if index == state.lanes.endIndex { state.lanes.append(Lane(name: lane)) }
             guard state.lanes[index].isAlive != isAlive else { return }
             state.lanes[index].isAlive = isAlive
             record(Event(date: date, lane: lane, what: isAlive ? .began : .ended), &state)

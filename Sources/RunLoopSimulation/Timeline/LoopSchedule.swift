@@ -48,8 +48,12 @@ final class LoopSchedule: CallSchedule {
     func callEnded() {
         lastCall = calls.popLast()
         guard !isOver else { return isOver = false }
-        timeline.occasionsCome(after: lastCall, on: thread)
-        schedule.callEnded(lastCall, on: (thread.number, thread.name))
+        let owner = (thread.number, thread.name)
+        timeline.startOccasions { schedule, occasion in
+            let happens = schedule.mayHappen(occasion.what, atMost: occasion.left, after: lastCall, on: owner)
+            return happens ? occasion.what : nil
+        }
+        schedule.callEnded(lastCall, on: owner)
         timeline.giveWay(thread)
     }
 }
@@ -67,15 +71,6 @@ extension Timeline {
     var asker: (number: Int, name: String)? {
         guard let driver = RunLoop.installed?.virtualDriver, driver.timeline === self else { return nil }
         return state.withLock { $0.isActing ? nil : (driver.thread.number, driver.thread.name) }
-    }
-
-    /// Starts the chosen occasions, at the end of the calling thread's handler or step.
-    fileprivate func occasionsCome(after call: Schedule.Call?, on thread: Thread) {
-        startOccasions { schedule, occasion in
-            schedule.mayHappen(
-                occasion.what, atMost: occasion.left, after: call, on: (thread.number, thread.name))
-                ? occasion.what : nil
-        }
     }
 
     /// Starts the chosen occasions, in the order in which they were registered.

@@ -35,11 +35,9 @@ extension Simulation {
             counts[mark, default: 0] += isMet ? 1 : 0
         }
 
-        /// A sentence about marks that were not met.
-        ///
-        /// - Parameter place: the runs in which they were missed.
-        package static func sentence(_ missing: [String], in place: String) -> String {
-            "never met in \(place): \(missing.joined(separator: ", "))"
+        /// A sentence about marks that were not met in these runs.
+        package static func sentence(_ missing: [String], in runs: String) -> String {
+            "never met in \(runs): \(missing.joined(separator: ", "))"
         }
     }
 }

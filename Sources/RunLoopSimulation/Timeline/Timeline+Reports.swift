@@ -137,9 +137,4 @@ extension Timeline {
 
     /// The threads that have not ended, in the order in which they were started.
     var stands: [Stand] { state.withLock { $0.livingThreads.map(Stand.init) } }
-
-    /// The next event of the world.
-    var nextAppointment: (date: RunLoop.Instant, what: String)? {
-        state.withLock { $0.agenda.next }
-    }
 }

@@ -41,8 +41,6 @@ extension Timeline {
 
     /// Makes the thread wait for its signal. If its simulation or process ends first, the thread ends where it waits,
     /// and runs nothing more of the program.
-    ///
-    /// - Parameter what: the awaited object.
     func waitForSignal(_ thread: Thread, of what: StaticString) {
         thread.blockedAt = AddressWaits.capturesPlaces.withLock(\.self)?()
         let hold = schedule == nil ? hold(thread, for: nil, Self.patience) : nil

@@ -175,8 +175,6 @@ extension Timeline {
 
         /// Lets a thread of another machine go first, in the middle of a handler, if one has something to do and that is
         /// chosen.
-        ///
-        /// - Parameter place: the name of the place within the handler.
         mutating func chooseOther(within thread: Thread, at place: String) -> Next? {
             guard !isEnding, let schedule else { return nil }
             let others = livingThreads.filter {
