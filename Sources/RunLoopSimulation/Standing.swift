@@ -84,7 +84,7 @@ extension Simulation {
         // Of equal dates the world's event comes first.
         let held = timeline.heldFor.map { (date: now, what: "\($0), in real time") }
         let ofWorld = timeline.state.withLock { $0.agenda.next }
-        let all = [ofWorld].compactMap(\.self) + nexts + held
+        let all = [ofWorld].compactMap { $0 } + nexts + held
         return all.min { $0.date < $1.date }.map { (max($0.date, now), $0.what) }
     }
 }

@@ -48,7 +48,7 @@ final class LoopSchedule: CallSchedule {
     func callEnded() {
         lastCall = calls.popLast()
         guard !isOver else { return isOver = false }
-        let owner = (thread.number, thread.name)
+        let owner = (number: thread.number, name: thread.name)
         timeline.startOccasions { schedule, occasion in
             let happens = schedule.mayHappen(occasion.what, atMost: occasion.left, after: lastCall, on: owner)
             return happens ? occasion.what : nil
