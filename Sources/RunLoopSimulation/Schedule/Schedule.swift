@@ -430,7 +430,7 @@ package final class Schedule: @unchecked Sendable {
         return running(on: asker.number) ?? (asker.number == 0 ? nil : lane(ofThread: asker.number, asker.name))
     }
 
-    /// Whether something unusual happens. For the world around the threads no thread asks.
+    /// Whether something unusual happens. The asker is `nil` for the world around the threads.
     func mayHappen(_ what: String, on asker: (number: Int, name: String)?) -> Bool {
         fault(Possibility(asker: lane(ofAsker: asker), what: what), of: what, atMost: .max, among: 2) == 1
     }
