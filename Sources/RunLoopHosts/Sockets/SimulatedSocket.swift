@@ -16,7 +16,7 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
     }
 
     var state = State.new
-    var peerAddress: Endpoint
+    var peerAddress = Endpoint()
 
     /// Established connections that were not yet accepted.
     var queue: [SimulatedSocket] = []
@@ -26,8 +26,8 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
     private var incoming: Channel?
 
     override init(_ family: Int32, in table: SocketTable) {
-        peerAddress = .any(of: family)
         super.init(family, in: table)
+        peerAddress = localAddress
     }
 
     var isOpen: Bool { if case .closed = state { false } else { true } }
