@@ -1,4 +1,5 @@
 internal import Glibc
+internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// A simulated socket, which can be bound to a place of its machine.
