@@ -64,28 +64,21 @@ public struct ActivatedSocket: Sendable, Hashable {
     /// - Parameter first: the number of the first descriptor: 3 in the protocol, others in tests.
     static func all(environment: [String: String]?, first: Int32) throws(ServiceManagerError) -> [ActivatedSocket] {
         let variables = ServiceEnvironment(environment, WorldSystem.current)
-        defer {
-            variables.remove([
-                ServiceEnvironment.listenCount, ServiceEnvironment.listenProcess, ServiceEnvironment.listenNames,
-            ])
-        }
-        guard let process = try variables.process(ServiceEnvironment.listenProcess), process == variables.ownProcess,
-            let number = try variables.number(ServiceEnvironment.listenCount), number > 0
+        defer { variables.remove([.listenCount, .listenProcess, .listenNames]) }
+        guard let process = try variables.process(.listenProcess), process == variables.ownProcess,
+            let number = try variables.number(.listenCount), number > 0
         else { return [] }
         guard let count = Int32(exactly: number), count <= Int32.max - first else {
-            throw .invalidVariable(
-                name: ServiceEnvironment.listenCount, value: "\(number)", reason: "so many descriptors there are not")
+            throw .invalid(.listenCount, "\(number)", "so many descriptors there are not")
         }
-        let names = variables[ServiceEnvironment.listenNames]
+        let names = variables[.listenNames]
             .map { $0.split(separator: ":", omittingEmptySubsequences: false).map(String.init) }
         if let names, names.count != Int(count) {
             throw .namesDoNotMatch(names: names.count, sockets: Int(count))
         }
-        var sockets: [ActivatedSocket] = []
-        for place in 0..<Int(count) {
-            sockets.append(try ActivatedSocket(first + Int32(place), name: names?[place] ?? "unknown"))
+        return try (0..<Int(count)).map { place throws(ServiceManagerError) in
+            try ActivatedSocket(first + Int32(place), name: names?[place] ?? "unknown")
         }
-        return sockets
     }
 
     private init(_ descriptor: Int32, name: String) throws(ServiceManagerError) {
@@ -93,10 +86,10 @@ public struct ActivatedSocket: Sendable, Hashable {
         guard flags >= 0, fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC) >= 0 else { throw .notOpen(descriptor) }
         fileDescriptor = descriptor
         self.name = name
-        let type = socketOption(SO_TYPE, of: descriptor)
-        kind = type.map { Kind(rawValue: $0) ?? .otherSocket } ?? .noSocket
-        family = socketOption(SO_DOMAIN, of: descriptor).flatMap(Family.init(rawValue:)) ?? .other
-        isListening = socketOption(SO_ACCEPTCONN, of: descriptor) == 1
+        func option(_ name: Int32) -> Int32? { RealSystem.shared.option(descriptor, SOL_SOCKET, name) }
+        kind = option(SO_TYPE).map { Kind(rawValue: $0) ?? .otherSocket } ?? .noSocket
+        family = option(SO_DOMAIN).flatMap(Family.init(rawValue:)) ?? .other
+        isListening = option(SO_ACCEPTCONN) == 1
     }
 
     /// Throws unless the socket is of the kind that the program expects. A unit file is easily changed without the
@@ -119,10 +112,4 @@ public struct ActivatedSocket: Sendable, Hashable {
         let parts = [family.map { "\($0)" }, "\(kind)", listening.map { $0 ? "listening" : "not listening" }]
         return parts.compactMap(\.self).joined(separator: " ")
     }
-}
-
-private func socketOption(_ option: Int32, of descriptor: Int32) -> Int32? {
-    var value: Int32 = 0
-    var size = socklen_t(MemoryLayout<Int32>.size)
-    return getsockopt(descriptor, SOL_SOCKET, option, &value, &size) == 0 ? value : nil
 }

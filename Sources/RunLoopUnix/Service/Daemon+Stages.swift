@@ -221,16 +221,12 @@ extension Daemon {
     }
 
     private func call(_ hooks: [Hook]) {
-        let first = calls
+        let numbered = zip(calls..., hooks)
+        calls += hooks.count
         // All hooks are recorded before the first is called, so that a hook that finishes at once does not end the
         // stage.
-        for hook in hooks {
-            pending[calls] = hook.name
-            calls += 1
-        }
-        for (offset, hook) in hooks.enumerated() where pending[first + offset] != nil {
-            hook.body(Completion(remote, call: first + offset))
-        }
+        for (call, hook) in numbered { pending[call] = hook.name }
+        for (call, hook) in numbered where pending[call] != nil { hook.body(Completion(remote, call: call)) }
     }
 
     func finished(_ call: Int) {

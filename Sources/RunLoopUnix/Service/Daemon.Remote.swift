@@ -12,7 +12,7 @@ extension Daemon {
         init(_ daemon: Daemon) {
             self.daemon = daemon
             loop = daemon.loop.remote
-            modes = [.common, RunLoop.Modes(daemon.mode)]
+            modes = daemon.modes
         }
 
         /// ``Daemon/stop(status:)``.

@@ -75,7 +75,7 @@ public final class Daemon {
     var messages: [Message] = []
     var resending: DelayedCall?
     var signals: [SignalSource] = []
-    var remoteBox: Remote?
+    private lazy var remoteBox = Remote(self)
 
     typealias Message = (ServiceManager) -> () throws(ServiceManagerError) -> Bool
 
@@ -165,10 +165,7 @@ public final class Daemon {
     // MARK: Means
 
     /// A handle with which other threads control the daemon. Any thread may use it.
-    public var remote: Remote {
-        if remoteBox == nil { remoteBox = Remote(self) }
-        return remoteBox!
-    }
+    public var remote: Remote { remoteBox }
 
     /// The modes in which the daemon takes its steps.
     var modes: RunLoop.Modes { [.common, RunLoop.Modes(mode)] }

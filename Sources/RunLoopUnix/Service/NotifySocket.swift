@@ -20,9 +20,7 @@ final class NotifySocket: Sendable {
 
     /// A `sockaddr_un` of exactly the length that the name needs: only the length ends an abstract name.
     static func address(of name: String) throws(ServiceManagerError) -> [UInt8] {
-        func invalid(_ reason: String) -> ServiceManagerError {
-            .invalidVariable(name: ServiceEnvironment.notifySocket, value: name, reason: reason)
-        }
+        func invalid(_ reason: String) -> ServiceManagerError { .invalid(.notifySocket, name, reason) }
         var path = Array(name.utf8)
         let isAbstract = path.first == UInt8(ascii: "@")
         guard isAbstract || path.first == UInt8(ascii: "/"), path.count > 1 else {

@@ -38,7 +38,7 @@ public final class ServiceManager: Sendable {
         system = WorldSystem.current
         let variables = ServiceEnvironment(environment, system)
         var remarks: [String] = []
-        if let name = variables[ServiceEnvironment.notifySocket] {
+        if let name = variables[.notifySocket] {
             socket = try NotifySocket(name, system)
         } else {
             socket = nil
@@ -46,23 +46,18 @@ public final class ServiceManager: Sendable {
         }
         watchdogPeriod = try ServiceManager.watchdogPeriod(variables, &remarks)
         self.remarks = remarks
-        if unsetEnvironment {
-            variables.remove([
-                ServiceEnvironment.notifySocket, ServiceEnvironment.watchdogPeriod, ServiceEnvironment.watchdogProcess,
-            ])
-        }
+        if unsetEnvironment { variables.remove([.notifySocket, .watchdogPeriod, .watchdogProcess]) }
     }
 
     private static func watchdogPeriod(
         _ variables: ServiceEnvironment, _ remarks: inout [String]
     ) throws(ServiceManagerError) -> Duration? {
-        guard let microseconds = try variables.number(ServiceEnvironment.watchdogPeriod) else { return nil }
+        guard let microseconds = try variables.number(.watchdogPeriod) else { return nil }
         guard microseconds > 0, microseconds <= Int64.max / 1000 else {
-            throw .invalidVariable(
-                name: ServiceEnvironment.watchdogPeriod, value: "\(microseconds)",
-                reason: "it is to be a time in microseconds, above zero and below 292 years")
+            throw .invalid(
+                .watchdogPeriod, "\(microseconds)", "it is to be a time in microseconds, above zero and below 292 years")
         }
-        if let process = try variables.process(ServiceEnvironment.watchdogProcess), process != variables.ownProcess {
+        if let process = try variables.process(.watchdogProcess), process != variables.ownProcess {
             remarks.append(
                 "WATCHDOG_PID is \(process), and this is process \(variables.ownProcess): the watchdog is not ours")
             return nil

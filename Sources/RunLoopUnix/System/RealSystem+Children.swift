@@ -40,29 +40,30 @@ extension RealSystem {
         let limits = child.limits.sorted { $0.key.number < $1.key.number }.map {
             rlk_limit(resource: $0.key.number, value: $0.value)
         }
-        let directory = child.workingDirectory.map { Array($0.utf8CString) }
         let numbers = child.streams.map(Self.number)
+        var request = rlk_spawn_request()
+        request.streams = (numbers[0], numbers[1], numbers[2])
+        request.group = Self.number(child.group)
+        (request.limit_count, request.group_count) = (Int32(limits.count), Int32(groups.count))
+        if let user = child.user {
+            (request.changes_user, request.uid, request.gid) = (1, user.identifier, user.group)
+        }
+        // The pointers of the request are valid only in this function, to which the call below passes arrays and a text.
+        func spawn(
+            _ limits: UnsafePointer<rlk_limit>, _ groups: UnsafePointer<gid_t>, _ directory: UnsafePointer<CChar>?
+        ) -> Int32 {
+            (request.limits, request.groups, request.directory) = (limits, groups, directory)
+            return rlk_spawn(&request, &pid, &failure)
+        }
         let status = withStrings(child.files.map { Array($0.utf8CString) }) { files in
             withStrings(child.arguments.map { Array($0.utf8CString) }) { arguments in
                 withStrings(child.environment) { environment in
-                    withPointers(limits, groups, directory ?? []) { limits, groups, directory in
-                        var request = rlk_spawn_request()
-                        (request.executables, request.arguments, request.environment) = (files, arguments, environment)
-                        request.directory = directory.isEmpty ? nil : directory.baseAddress
-                        request.streams = (numbers[0], numbers[1], numbers[2])
-                        request.group = Self.number(child.group)
-                        (request.limits, request.limit_count) = (limits.baseAddress, Int32(limits.count))
-                        if let user = child.user {
-                            request.changes_user = 1
-                            (request.uid, request.gid) = (user.identifier, user.group)
-                            (request.groups, request.group_count) = (groups.baseAddress, Int32(groups.count))
-                        }
-                        return rlk_spawn(&request, &pid, &failure)
-                    }
+                    (request.executables, request.arguments, request.environment) = (files, arguments, environment)
+                    return spawn(limits, groups, child.workingDirectory)
                 }
             }
         }
-        guard status == 0 else { throw ChildStart.Failure(Self.step(failure.step), errno: status) }
+        guard status == 0 else { throw ChildStart.Failure(ChildStart.Step(rawValue: failure.step) ?? .fork, errno: status) }
         return pid
     }
 
@@ -81,27 +82,6 @@ extension RealSystem {
         case .inherit: Int32(RLK_GROUP_INHERIT)
         case .newGroup: Int32(RLK_GROUP_NEW)
         case .newSession: Int32(RLK_SESSION_NEW)
-        }
-    }
-
-    private static func step(_ number: Int32) -> ChildStart.Step {
-        switch number {
-        case Int32(RLK_STEP_STREAMS): .streams
-        case Int32(RLK_STEP_GROUP): .group
-        case Int32(RLK_STEP_LIMITS): .limits
-        case Int32(RLK_STEP_USER): .user
-        case Int32(RLK_STEP_DIRECTORY): .directory
-        case Int32(RLK_STEP_EXECUTE): .execute
-        default: .fork
-        }
-    }
-
-    private func withPointers<A, B, C, Result>(
-        _ a: [A], _ b: [B], _ c: [C],
-        _ body: (UnsafeBufferPointer<A>, UnsafeBufferPointer<B>, UnsafeBufferPointer<C>) -> Result
-    ) -> Result {
-        a.withUnsafeBufferPointer { a in
-            b.withUnsafeBufferPointer { b in c.withUnsafeBufferPointer { c in body(a, b, c) } }
         }
     }
 

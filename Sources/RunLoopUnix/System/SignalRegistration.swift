@@ -7,12 +7,10 @@ internal import Glibc
 /// is a descriptor like any other. So unread deliveries wait in the kernel and wake a sleeping loop, without a lock or
 /// another thread.
 final class SignalRegistration: SignalCounter {
-    /// The descriptor, which is readable while deliveries wait to be taken.
     let descriptor: Int32
     private var entry: UnsafeMutableRawPointer?
     private let forkCount = rlk_fork_count()
 
-    /// Begins to count a signal.
     init(_ signal: Int32) throws(SystemError) {
         descriptor = rlk_eventfd()
         guard descriptor >= 0 else { throw .last("make a descriptor to count signal \(signal)") }
@@ -28,7 +26,7 @@ final class SignalRegistration: SignalCounter {
         end()
     }
 
-    /// Stops counting. The last registration of a signal that ends restores the former disposition.
+    /// The last registration of a signal that ends restores the former disposition.
     func end() {
         guard let entry else { return }
         self.entry = nil
@@ -38,14 +36,12 @@ final class SignalRegistration: SignalCounter {
         close(descriptor)
     }
 
-    /// Returns the number of deliveries since the last call.
     func take() -> Int {
         var count: UInt64 = 0
         guard entry != nil, read(descriptor, &count, 8) == 8 else { return 0 }
         return Int(clamping: count)
     }
 
-    /// Makes the descriptor readable, as one delivery does.
     func prime() {
         var one: UInt64 = 1
         guard entry != nil else { return }

@@ -1,4 +1,3 @@
-internal import CShims
 internal import Glibc
 internal import RunLoopKit
 
@@ -45,7 +44,8 @@ package final class StreamHolds {
 
     /// Whether the descriptor is a socket whose peer is in another process.
     private static func leadsToOther(_ descriptor: Int32) -> Bool {
-        guard let peer = address(descriptor, getpeername) else { return false }
+        let system = RealSystem.shared
+        guard let peer = system.peerAddress(of: descriptor).known else { return false }
         guard peer.port != nil else {
             // The numbers of the process, its user and its group.
             var credentials: [UInt32] = [0, 0, 0]
@@ -53,38 +53,13 @@ package final class StreamHolds {
             return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0
                 && credentials[0] != UInt32(getpid())
         }
-        return !descriptors.contains { address($0, getsockname).map { isSame($0, peer) } == true }
+        let descriptors = (system.contentsOfDirectory("/proc/self/fd") ?? []).compactMap { Int32($0) }
+        return !descriptors.contains { isSame(system.localAddress(of: $0), peer) }
     }
 
     /// Whether a socket at the address `own` has the address `peer`, or accepts connections for it.
     private static func isSame(_ own: Endpoint, _ peer: Endpoint) -> Bool {
         let isWildcard = ["0.0.0.0:", "[::]:"].contains { own.description.hasPrefix($0) }
         return own.port == peer.port && (isWildcard || own.description == peer.description)
-    }
-
-    private static func address(
-        _ descriptor: Int32, _ ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
-    ) -> Endpoint? {
-        var storage = sockaddr_storage()
-        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        return withUnsafeMutablePointer(to: &storage) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                ask(descriptor, address, &size) == 0 ? Endpoint(address, size) : nil
-            }
-        }
-    }
-
-    /// The descriptors of this process.
-    private static var descriptors: [Int32] {
-        guard let directory = opendir("/proc/self/fd") else { return [] }
-        defer { closedir(directory) }
-        var result: [Int32] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if let number = Int32(name) { result.append(number) }
-        }
-        return result
     }
 }

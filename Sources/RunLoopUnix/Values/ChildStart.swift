@@ -22,8 +22,8 @@ package struct ChildStart {
     package var user: ChildProcess.User?
     package var limits: [ChildProcess.Resource: UInt64]
 
-    /// The steps before the other program runs, in order.
-    package enum Step {
+    /// The steps before the other program runs, in order, with the numbers that `rlk_spawn` has for them.
+    package enum Step: Int32 {
         case fork, streams, group, limits, user, directory, execute
     }
 

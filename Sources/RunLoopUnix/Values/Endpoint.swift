@@ -44,21 +44,18 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     public init(path: String) throws(SystemError) {
         let isAbstract = path.hasPrefix("@")
         let bytes = isAbstract ? [0] + Array(path.utf8.dropFirst()) : Array(path.utf8)
-        var address = sockaddr_un()
-        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        let header = MemoryLayout<sockaddr_un>.offset(of: \.sun_path)!
         guard !bytes.isEmpty else { throw SystemError("the path of a Unix socket is empty", errno: EINVAL) }
         guard isAbstract || !bytes.contains(0) else {
             throw SystemError("the path of a Unix socket has a zero byte, which would end it early", errno: EINVAL)
         }
-        guard bytes.count < capacity else { throw SystemError("the path \(path)", errno: ENAMETOOLONG) }
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        // A path ends with a zero byte; an abstract name ends where the address ends.
-        let header = MemoryLayout<sockaddr_un>.offset(of: \.sun_path)!
-        let size = socklen_t(header + bytes.count + (isAbstract ? 0 : 1))
-        self = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { Endpoint($0, size) }
+        guard header + bytes.count < MemoryLayout<sockaddr_un>.size else {
+            throw SystemError("the path \(path)", errno: ENAMETOOLONG)
         }
+        storage.ss_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &storage) { $0[header...].copyBytes(from: bytes) }
+        // A path ends with a zero byte; an abstract name ends where the address ends.
+        length = socklen_t(header + bytes.count + (isAbstract ? 0 : 1))
     }
 
     /// An address as the system has it: a `sockaddr_in`, `sockaddr_in6` or `sockaddr_un`.
@@ -138,15 +135,11 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
 
     /// The same IPv4 or IPv6 address with another port; any other address unchanged.
     package func with(port: UInt16) -> Endpoint {
+        guard self.port != nil else { return self }
         var copy = self
         withUnsafeMutablePointer(to: &copy.storage) { pointer in
-            switch family {
-            case AF_INET:
-                pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee.sin_port = port.bigEndian }
-            case AF_INET6:
-                pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { $0.pointee.sin6_port = port.bigEndian }
-            default: break
-            }
+            // An IPv6 address has its port at the same place.
+            pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee.sin_port = port.bigEndian }
         }
         return copy
     }
@@ -166,18 +159,10 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
 
     /// The port; `nil` for a Unix socket.
     public var port: UInt16? {
-        switch family {
-        case AF_INET:
-            withSystemAddress { address, _ in
-                address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { UInt16(bigEndian: $0.pointee.sin_port) }
-            }
-        case AF_INET6:
-            withSystemAddress { address, _ in
-                address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
-                    UInt16(bigEndian: $0.pointee.sin6_port)
-                }
-            }
-        default: nil
+        guard family == AF_INET || family == AF_INET6 else { return nil }
+        return withSystemAddress { address, _ in
+            // An IPv6 address has its port at the same place.
+            address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { UInt16(bigEndian: $0.pointee.sin_port) }
         }
     }
 
