@@ -15,7 +15,7 @@ struct LoopReport: Sendable {
         /// - Parameter records: whether a loop without a recorder gets one.
         init(_ loop: RunLoop, records: Bool) {
             if records, loop.flightMemory == nil {
-                loop[ownRecorder].recorder = try? FlightRecorder(loop, events: 16_384)
+                loop[ownRecorder] = try? FlightRecorder(loop, events: 16_384)
             }
             (memory, thread) = (loop.flightMemory, rlk_thread_id())
         }
@@ -35,12 +35,8 @@ struct LoopReport: Sendable {
     }
 
     /// Ends the console's own recording. On the loop's thread.
-    static func endRecording(of loop: RunLoop) { loop[ownRecorder].recorder = nil }
+    static func endRecording(of loop: RunLoop) { loop[ownRecorder] = nil }
 }
 
 /// The recorder that a console has given a loop without one.
-private final class OwnRecorder {
-    var recorder: FlightRecorder?
-}
-
-private let ownRecorder = RunLoop.Local { _ in OwnRecorder() }
+private let ownRecorder = RunLoop.Local<FlightRecorder?> { _ in nil }

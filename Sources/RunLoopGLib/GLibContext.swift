@@ -1,5 +1,6 @@
 #if Adapters
 internal import CGLib
+internal import RunLoopCore
 public import RunLoopKit
 
 /// A main context of GLib as an item of a loop, in modes: the loop sleeps for both, and neither starves.
@@ -194,6 +195,11 @@ public final class GLibContext {
         if guest.run(in: mode) == .stopped, loop.currentMode != nil { loop.stop() }
     }
 }
+
+extension GLibContext: Opaque {}
+
+@available(*, unavailable, message: "a main context belongs to its loop's thread")
+extension GLibContext: Sendable {}
 #else
 public import RunLoopKit
 

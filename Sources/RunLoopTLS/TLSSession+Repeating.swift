@@ -7,7 +7,7 @@ extension TLSSession {
     /// Makes the session repeatable: with the random numbers of the loop's world, on whose thread it is used, and with
     /// certificates that are checked by a clock of that world.
     func makeRepeatable(on loop: RunLoop) {
-        Self.takeNumbersOfWorlds()
+        _ = numbersOfWorlds
         // A simulated clock usually begins in 2001, when no certificate was valid yet; so there it is the real one.
         let flag = rlk_set_simulated(nil)
         let now = loop.isVirtual ? time(nil) : Int(loop.world.wallTime.nanoseconds / 1_000_000_000)
@@ -15,36 +15,32 @@ extension TLSSession {
         rlk_set_simulated(flag)
     }
 
-    /// Has OpenSSL ask repeatable worlds for random numbers on their threads. Set once; a process without such a world keeps
-    /// OpenSSL's own.
-    fileprivate static func takeNumbersOfWorlds() {
-        _ = numbersOfWorlds
+    /// The seconds on the clock of the calling thread's world.
+    fileprivate static var timeOfWorld: Int? {
+        RunLoop.installed.map { Int($0.world.wallTime.nanoseconds / 1_000_000_000) }
     }
+}
 
-    private static let numbersOfWorlds: Void = rlk_rand_replace { bytes, count in
-        guard let loop = RunLoop.installed, loop.world.isRepeatable, let bytes else {
-            return rlk_rand_usual(bytes, count)
-        }
-        let room = UnsafeMutableRawBufferPointer(start: bytes, count: Int(count))
-        if loop.isVirtual {
-            rlk_simulated_random(room.baseAddress, room.count)
-        } else {
-            var numbers = loop.randomNumbers
-            for start in stride(from: 0, to: room.count, by: 8) {
-                withUnsafeBytes(of: numbers.next()) { number in
-                    UnsafeMutableRawBufferPointer(rebasing: room[start...]).copyBytes(
-                        from: number.prefix(room.count - start))
-                }
-            }
-        }
+/// Has OpenSSL ask repeatable worlds for random numbers on their threads. Set once; a process without such a world keeps
+/// OpenSSL's own.
+private let numbersOfWorlds: Void = rlk_rand_replace { bytes, count in
+    guard let loop = RunLoop.installed, loop.world.isRepeatable, let bytes else { return rlk_rand_usual(bytes, count) }
+    if loop.isVirtual {
+        rlk_simulated_random(bytes, Int(count))
         return 1
     }
+    var numbers = loop.randomNumbers
+    let room = UnsafeMutableRawBufferPointer(start: bytes, count: Int(count))
+    for start in stride(from: 0, to: room.count, by: 8) {
+        withUnsafeBytes(of: numbers.next()) { room[start...].copyBytes(from: $0.prefix(room.count - start)) }
+    }
+    return 1
 }
 
 extension TLSContext {
     /// Has OpenSSL ask the calling thread's world for random numbers, if its runs are repeated.
     static func takeNumbersOfWorld() {
-        if RunLoop.installed?.world.isRepeatable == true { TLSSession.takeNumbersOfWorlds() }
+        if RunLoop.installed?.world.isRepeatable == true { _ = numbersOfWorlds }
     }
 
     /// Has tickets show the time of the world, if its runs are repeated on real time: a replay would send others, and find those
@@ -74,12 +70,5 @@ extension TLSContext {
                 return SSL_TICKET_RETURN(
                     status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW)
             }, nil)
-    }
-}
-
-extension TLSSession {
-    /// The seconds on the clock of the calling thread's world.
-    fileprivate static var timeOfWorld: Int? {
-        RunLoop.installed.map { Int($0.world.wallTime.nanoseconds / 1_000_000_000) }
     }
 }

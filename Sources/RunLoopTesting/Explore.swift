@@ -197,9 +197,8 @@ private func step(
 /// The command that steps through a schedule of the current test.
 private var steppingCommand: (@Sendable (ScheduleToken) -> String)? {
     guard let test = Test.current else { return nil }
-    // Without the place of the test and its parameters.
-    let words = "\(test.id)".split(separator: "/").dropLast().joined(separator: "/")
-    let filter = words.prefix { $0 != "(" }
+    // Without the parameters of the test.
+    let filter = words(for: test).prefix { $0 != "(" }
     let isPlain = filter.allSatisfy { $0.isLetter || $0.isNumber || "._/".contains($0) }
     return { "RUNLOOP_STEP=\($0.shellWord) swift test --filter \(isPlain ? String(filter) : "'\(filter)'")" }
 }
@@ -261,13 +260,7 @@ private func makeCampaign(
 ) -> Campaign? {
     guard let directory = getenv("RUNLOOP_CAMPAIGN").map({ String(cString: $0) }) else { return nil }
     let seconds = getenv("RUNLOOP_CAMPAIGN_SECONDS").flatMap { Int(String(cString: $0)) }
-    // Without the place of the test, which moves when its file is changed.
-    var words = "\(test.id)".split(separator: "/").dropLast().joined(separator: "/")
-    if let testCase, testCase.isParameterized {
-        guard let identifier = identifier(of: testCase) else { return nil }
-        words += " " + identifier
-    }
-    words += " \(count(words))"
+    guard let words = name(at: words(for: test), in: testCase) else { return nil }
     let name = words.split { !$0.isLetter && !$0.isNumber }.joined(separator: "-")
     var night = exploration
     if let seconds { (night.schedules, night.duration) = (.max, .seconds(seconds)) }
@@ -309,23 +302,29 @@ private let calls = Locked<[String: Int]>([:])
 ///
 /// - Returns: `nil` if no other process would find it.
 private func name(at place: SourceLocation, in testCase: Test.Case?) -> String? {
-    var place = "\(place.fileID):\(place.line):\(place.column)"
+    name(at: "\(place.fileID):\(place.line):\(place.column)", in: testCase)
+}
+
+/// A place, the case of the test, and how often the calling task has come there.
+private func name(at place: String, in testCase: Test.Case?) -> String? {
+    var place = place
     if let testCase, testCase.isParameterized {
         guard let identifier = identifier(of: testCase) else { return nil }
         place += " " + identifier
     }
-    return "\(place) \(count(place))"
-}
-
-/// How often the calling task has come to a place.
-private func count(_ place: String) -> Int {
     // By its number, because another task may use the address of one that has ended, and a test may be repeated.
     // Unsafe, but the runtime's tasks are jobs, and both types are a pointer to one; only a job gives its number.
     let task = withUnsafeCurrentTask { $0.map { "\(unsafeBitCast($0, to: UnownedJob.self))" } ?? "" }
-    return calls.withLock { calls in
+    let count = calls.withLock { calls in
         calls["\(place) \(task)", default: 0] += 1
         return calls["\(place) \(task)"]!
     }
+    return "\(place) \(count)"
+}
+
+/// The name of a test without its place, which moves when its file is changed.
+private func words(for test: Test) -> String {
+    "\(test.id)".split(separator: "/").dropLast().joined(separator: "/")
 }
 
 /// Identifies a case of a test in any process; `nil` if this version of Swift Testing keeps the identity elsewhere.
