@@ -9,7 +9,6 @@ struct LoopSampler {
         var report: LoopReport?
         /// Whether the loop has left a question unanswered for an interval.
         var isLate = false
-        /// Whether the loop sleeps.
         var isAsleep = false
         /// For how long its thread has computed; `nil` if that is unknown.
         var processorTime: Duration?
@@ -166,7 +165,6 @@ extension Console.Connection {
 }
 
 extension Duration {
-    /// In seconds, as a number.
     var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 
     /// Which part of a time it is; `nil` if that time is zero.

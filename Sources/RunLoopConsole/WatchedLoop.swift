@@ -17,7 +17,6 @@ final class WatchedLoop {
     private var askedAt: RunLoop.Instant?
     /// A loop is not asked before, so that answers take at most a twentieth of its time.
     private var nextQuestion = RunLoop.Instant.distantPast
-    /// The number of the next event to read.
     private var nextEvent = 0
     private var isWatched = false
     private(set) var hasEnded = false

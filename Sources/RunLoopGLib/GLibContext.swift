@@ -50,7 +50,6 @@ public final class GLibContext {
     /// The depth of the innermost run that is a pass in a run of GLib's own.
     private var depthOfGuest = Int.min
 
-    /// The contexts of loops.
     private static let ofLoop = RunLoop.Local<GLibContext?> { _ in nil }
 
     /// Adds a main context to a loop, of whose thread it becomes the property. On the loop's thread.

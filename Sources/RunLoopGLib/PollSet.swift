@@ -31,16 +31,12 @@ final class PollSet {
         }
     }
 
-    /// GLib's third step.
-    ///
-    /// - Returns: how many descriptors are ready.
+    /// GLib's third step, which returns how many descriptors are ready.
     func poll(_ function: GPollFunc, mayWait: Bool) -> Int32 {
         function(fds.baseAddress, UInt32(count), mayWait ? timeout : 0)
     }
 
-    /// GLib's fourth step.
-    ///
-    /// - Returns: whether there is something to dispatch.
+    /// GLib's fourth step, which returns whether there is something to dispatch.
     func check(_ context: OpaquePointer) -> Bool {
         g_main_context_check(context, priority, fds.baseAddress, count) != 0
     }

@@ -72,7 +72,6 @@ final class StreamBelow {
         self.stream = stream
     }
 
-    /// Called when the stream is readable.
     func isReadable() {
         allowance = 64 * 1024
     }

@@ -60,7 +60,6 @@ extension TLSError.Kind {
 
 private func alert(_ number: Int32) -> Int32 { SSL_AD_REASON_OFFSET + number }
 
-/// OpenSSL's text for an error.
 func reasonText(_ error: UInt) -> String {
     if let text = ERR_reason_error_string(error) { return String(cString: text) }
     return "OpenSSL error \(String(error, radix: 16))"

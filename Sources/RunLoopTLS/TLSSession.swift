@@ -19,13 +19,11 @@ public final class TLSSession {
         self.context = context
     }
 
-    /// Makes the session of a server.
     convenience init(_ server: TLSServerContext) throws(TLSError) {
         try self.init(server.context)
         SSL_set_accept_state(ssl)
     }
 
-    /// Makes the session of a client.
     convenience init(_ client: TLSClientContext, serverName: String) throws(TLSError) {
         try self.init(client.context)
         SSL_set_connect_state(ssl)

@@ -139,7 +139,6 @@ final class TLSStream: ByteStream {
         }
     }
 
-    /// The most bytes of a record.
     private static let recordSize = 16 * 1024
 
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {

@@ -44,9 +44,7 @@ final class Capture: Sendable {
         return made
     }
 
-    /// Takes a job of the default executor.
-    ///
-    /// - Returns: `false` if the simulation is over.
+    /// Takes a job of the default executor; `false` if the simulation is over.
     func take(_ job: UnownedJob) -> Bool {
         if rlk_take_step() != 0, let rest = simulation.restAfterSteps() { return take(job, after: rest) }
         return pool?.take(job) ?? standIn.standIn(for: job)
@@ -60,8 +58,6 @@ final class Capture: Sendable {
         return take(job, after: rest)
     }
 
-    /// Takes a job of the main actor.
-    ///
     /// - Returns: `false` if the simulation is over.
     func takeForMainActor(_ job: UnownedJob) -> Bool {
         if rlk_take_step() != 0, let rest = simulation.restAfterSteps() {
@@ -70,9 +66,7 @@ final class Capture: Sendable {
         return main.standInForMainActor(for: job)
     }
 
-    /// Takes a job of the default executor that is to run after a delay, with which a task sleeps.
-    ///
-    /// - Returns: `false` if the simulation is over.
+    /// Takes a job that ends the sleep of a task; `false` if the simulation is over.
     func take(_ job: UnownedJob, after delay: Duration) -> Bool { postpone(job, by: delay) { [self] in take($0) } }
 
     private func postpone(
@@ -85,7 +79,6 @@ final class Capture: Sendable {
         return isTaken
     }
 
-    /// Whether the calling thread is the main actor's.
     var isOnMainThread: Bool { main.remote.isCurrent }
 }
 

@@ -79,8 +79,7 @@ public func explore(
 
 /// Runs schedules of a program whose issues fail it, instead of the test.
 ///
-/// - Parameter run: runs the given program.
-/// - Returns: its result; `nil` if the test has learned why there is none.
+/// - Returns: the result of `run`; `nil` if the test has learned why there is none.
 private func interceptingIssues<Result: Sendable>(
     of program: @escaping @Sendable (Simulation) throws -> Void, _ sourceLocation: SourceLocation,
     _ run: @escaping @Sendable (_ body: (Simulation) throws -> Void) -> Result
@@ -217,7 +216,6 @@ private func tell(_ progress: Exploration.Progress) {
     write(2, line, line.count)
 }
 
-/// The failure of an exploration.
 private struct Failure: Sendable {
     private let reason: String
     private var finding: Exploration.Finding?
@@ -230,9 +228,6 @@ private struct Failure: Sendable {
         (reason, self.finding) = ("\(finding)", finding)
     }
 
-    /// - Parameters:
-    ///   - marks: the required marks.
-    ///   - met: those that schedules have met.
     /// - Returns: `nil` if all schedules have passed, and have met the marks.
     init?(of result: Exploration.Result, requiring marks: [String], of met: Simulation.Marks) {
         switch result {
@@ -355,7 +350,6 @@ private func arguments(for test: Test) -> [String] {
     return [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "^\(name)"]
 }
 
-/// An expectation that was not met.
 private struct Unmet: Error, CustomStringConvertible {
     let description: String
 

@@ -9,7 +9,6 @@ final class Pool: Sendable {
         var jobs: [UnownedJob] = []
         /// When all threads became busy.
         var busySince = RunLoop.Instant(nanoseconds: 0)
-        /// The executor of each thread.
         var executors: [RunLoop.Executor] = []
         /// The threads that have no job, by number.
         var free: Set<Int> = []

@@ -34,7 +34,6 @@ public final class PipeEnd {
 
     private let system: any SystemCalls
 
-    /// Takes over a descriptor.
     package init(owning descriptor: Int32, of system: any SystemCalls) {
         fileDescriptor = descriptor
         self.system = system

@@ -30,7 +30,6 @@ extension Daemon {
             loop.perform(inModes: modes) { _ in self.daemon?.reload() }
         }
 
-        /// Handles the cancellation of the task that runs the daemon.
         func abandonRun() {
             loop.perform(inModes: modes) { _ in self.daemon?.abandonRun() }
         }

@@ -35,7 +35,6 @@ public final class StandardError: TextOutputStream, Sendable {
         (self.descriptor, self.capacity) = (descriptor, capacity)
     }
 
-    /// Whether nothing waits to be written.
     var isIdle: Bool { state.withLock { !$0.isWriting } }
 
     /// Writes a text, now or later. Any thread; it does not wait.
@@ -64,8 +63,6 @@ public final class StandardError: TextOutputStream, Sendable {
         while !isIdle, ContinuousClock.now < deadline { usleep(1_000) }
     }
 
-    /// Writes as much as fits.
-    ///
     /// - Returns: the number of bytes that need no further write.
     private func writeAtOnce(_ bytes: [UInt8]) -> Int {
         var done = 0
@@ -78,9 +75,7 @@ public final class StandardError: TextOutputStream, Sendable {
         return done
     }
 
-    /// Writes as many bytes as a ready pipe accepts without blocking.
-    ///
-    /// - Returns: `nil` if no reader is left.
+    /// Writes as many bytes as a ready pipe accepts without blocking; `nil` if no reader is left.
     private func writeSome(_ bytes: ArraySlice<UInt8>) -> Int? {
         let count = bytes.prefix(Int(PIPE_BUF)).withUnsafeBytes {
             rlk_write_quietly(descriptor, $0.baseAddress, $0.count)

@@ -18,7 +18,6 @@ package final class StreamHolds {
         (self.descriptor, self.loop, self.origin) = (descriptor, loop, origin)
     }
 
-    /// Called when the socket has accepted some output.
     func wrote(all: Bool) {
         hasAsked = true
         if all {

@@ -25,7 +25,6 @@ package protocol SystemCalls: AnyObject, Sendable {
 
     /// A non-blocking stream socket.
     func socket(_ family: Int32) -> Int32
-    /// - Returns: 0, or -1 with a reason in `errno`.
     @discardableResult
     func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) -> Int32
     /// The value of an option; `nil` if the socket has none of that kind.
@@ -37,9 +36,7 @@ package protocol SystemCalls: AnyObject, Sendable {
     func connect(_ descriptor: Int32, to address: Endpoint) -> Int32
     func localAddress(of descriptor: Int32) -> Endpoint
     func peerAddress(of descriptor: Int32) -> Endpoint
-    /// Whether a descriptor has unread input.
     func hasInput(_ descriptor: Int32) -> Bool
-    /// Reads from a socket.
     func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int
     func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
     /// Sends pieces of bytes as one, at most 1,024 of them.
@@ -64,7 +61,6 @@ package protocol SystemCalls: AnyObject, Sendable {
     func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
     /// Takes the oldest error from the queue of a UDP socket that has one (`IP_RECVERR`).
     func takeQueuedError(_ descriptor: Int32) -> QueuedError?
-    /// Joins or leaves a multicast group.
     func changeMembership(_ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?) -> Int32
 
     // MARK: Paths of sockets
@@ -82,7 +78,6 @@ package protocol SystemCalls: AnyObject, Sendable {
     func lock(_ descriptor: Int32) -> Int32
     /// Releases the lock, even if a starting child has the file open for a moment.
     func unlock(_ descriptor: Int32)
-    /// Whether a path leads to an open file.
     func leads(_ path: String, to descriptor: Int32) -> Bool
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int
@@ -105,11 +100,8 @@ package protocol SystemCalls: AnyObject, Sendable {
 
     // MARK: File events
 
-    /// A descriptor that reports file events.
     func openFileWatcher() -> Int32
-    /// Watches a path, unless its file is watched already.
-    ///
-    /// - Returns: the number of the watch.
+    /// Watches a path, unless its file is watched already, and returns the number of the watch.
     func watch(_ path: String, with descriptor: Int32, for mask: UInt32) -> Int32
     func unwatch(_ number: Int32, with descriptor: Int32)
 
@@ -136,24 +128,20 @@ package protocol SystemCalls: AnyObject, Sendable {
     /// Holds the time while an event of the real system is awaited; `nil` for a system that lives in the simulation's
     /// time.
     func holdTime(for what: @autoclosure () -> String, on loop: RunLoop) -> (any TimeHold)?
-    /// The holds of a socket.
     func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds?
 
     // MARK: The process
 
     var processIdentifier: Int32 { get }
-    /// Microseconds on the monotonic clock.
     var monotonicMicroseconds: Int64 { get }
     /// The environment, in lines such as `HOME=/root`, each with a zero byte at its end.
     var environment: [[CChar]] { get }
-    /// A variable of the environment.
     func variable(_ name: String) -> String?
     func removeVariable(_ name: String)
     /// A user of the system, with all groups.
     func user(named name: String) throws(SystemError) -> ChildProcess.User
     /// Begins to count a signal, which then has no other effect.
     func count(signal: Int32) throws(SystemError) -> any SignalCounter
-    /// Ignores a signal from now on.
     func ignore(signal: Int32) -> Int32
     /// A socket for datagrams to the service manager.
     func openNotifySocket() -> Int32

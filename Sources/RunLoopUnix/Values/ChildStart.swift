@@ -27,7 +27,6 @@ package struct ChildStart {
         case fork, streams, group, limits, user, directory, execute
     }
 
-    /// The failed step, and the system's reason.
     package struct Failure: Error {
         package let step: Step
         package let errno: Int32

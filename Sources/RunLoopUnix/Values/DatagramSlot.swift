@@ -1,6 +1,5 @@
 /// A datagram that a system call receives or sends, one of a batch.
 package struct DatagramSlot {
-    /// The most datagrams of a call.
     package static let mostPerCall = 16
 
     // First, because system calls write the address at the slot's own address.

@@ -103,7 +103,6 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// An address that a system call fills in.
     init(filledBy call: (UnsafeMutablePointer<sockaddr>, inout socklen_t) -> Void) {
         length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         var length = length
