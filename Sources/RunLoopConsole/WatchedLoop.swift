@@ -1,5 +1,6 @@
 internal import CShims
 internal import RunLoopKit
+internal import RunLoopUnix
 
 /// A loop that a console shows. It belongs to the console's thread.
 final class WatchedLoop {
@@ -131,5 +132,20 @@ final class WatchedLoop {
 
     private func endRecording() {
         remote.perform(inModes: .every) { LoopReport.endRecording(of: $0) }
+    }
+}
+
+extension Console.Connection {
+    /// The kernel's knowledge of the descriptor of an item; `nil` if that is no connected stream socket. The kernel counts
+    /// in any case, so a connection costs nothing more because it is shown.
+    fileprivate init?(_ item: RunLoop.Dump.Item) {
+        guard let descriptor = item.descriptor else { return nil }
+        var facts = rlk_stream_facts()
+        guard rlk_look_at_stream(descriptor, &facts) == 0 else { return nil }
+        let peer = "\(RealSystem.shared.peerAddress(of: descriptor))"
+        self.init(
+            descriptor: descriptor, name: item.name, origin: "\(item.origin)", peer: peer.isEmpty ? nil : peer,
+            received: facts.is_tcp == 0 ? nil : Int(facts.received), sent: facts.is_tcp == 0 ? nil : Int(facts.sent),
+            unread: Int(facts.unread), unsent: Int(facts.unsent))
     }
 }

@@ -139,10 +139,8 @@ final class TLSContext: Sendable {
         handshakeTimeout = options.handshakeTimeout
         rlk_ssl_ctx_set_usual(pointer)
         takeTimeOfWorld()
-        guard rlk_ssl_ctx_set_minimum(pointer, options.minimumVersion.number) == 1 else {
-            throw .configuration("set the oldest version")
-        }
-        guard SSL_CTX_set_cipher_list(pointer, Self.ciphers) == 1 else { throw .configuration("set the ciphers") }
+        try Self.check(rlk_ssl_ctx_set_minimum(pointer, options.minimumVersion.number), "set the oldest version")
+        try Self.check(SSL_CTX_set_cipher_list(pointer, Self.ciphers), "set the ciphers")
         // 112 bits of security at least: no RSA key below 2048 bits, and no signature with SHA-1.
         SSL_CTX_set_security_level(pointer, max(2, SSL_CTX_get_security_level(pointer)))
     }
@@ -160,32 +158,29 @@ final class TLSContext: Sendable {
         defer { certificates.forEach(X509_free) }
         let key = try identity.key.privateKey()
         defer { EVP_PKEY_free(key) }
-        guard SSL_CTX_use_certificate(pointer, certificates[0]) == 1 else {
-            throw .configuration("use the certificate")
-        }
+        try Self.check(SSL_CTX_use_certificate(pointer, certificates[0]), "use the certificate")
         for certificate in certificates.dropFirst() {
-            guard rlk_ssl_ctx_add_chain(pointer, certificate) == 1 else { throw .configuration("use the chain") }
+            try Self.check(rlk_ssl_ctx_add_chain(pointer, certificate), "use the chain")
         }
-        guard SSL_CTX_use_PrivateKey(pointer, key) == 1 else { throw .configuration("use the key") }
+        try Self.check(SSL_CTX_use_PrivateKey(pointer, key), "use the key")
     }
 
     fileprivate func verifyPeers(by roots: TLSRoots, _ further: Int32 = 0) throws(TLSError) {
         SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | further, nil)
         guard case .certificates(let pem) = roots else {
-            guard SSL_CTX_set_default_verify_paths(pointer) == 1 else {
-                throw .configuration("find the system's roots")
-            }
-            return
+            return try Self.check(SSL_CTX_set_default_verify_paths(pointer), "find the system's roots")
         }
         let certificates = try pem.certificates()
         defer { certificates.forEach(X509_free) }
         for certificate in certificates {
-            guard X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), certificate) == 1 else {
-                throw .configuration("use the roots")
-            }
+            try Self.check(X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), certificate), "use the roots")
             // This informs clients of the accepted issuers.
             SSL_CTX_add_client_CA(pointer, certificate)
         }
+    }
+
+    private static func check(_ result: Int32, _ operation: String) throws(TLSError) {
+        guard result == 1 else { throw .configuration(operation) }
     }
 }
 

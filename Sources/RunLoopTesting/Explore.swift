@@ -54,21 +54,20 @@ public func explore(
     var exploration = exploration
     if exploration.progress == nil { exploration.progress = tell }
     if exploration.steppingCommand == nil { exploration.steppingCommand = steppingCommand }
-    let explored = exploration
-    let campaign = test.flatMap { makeCampaign(of: explored, requiring: marks, in: $0, Test.Case.current) }
-    let failure = await interceptingIssues(of: program, sourceLocation) { body -> Failure? in
-        guard let test, let name else {
+    let campaign = test.flatMap { makeCampaign(of: exploration, requiring: marks, in: $0, Test.Case.current) }
+    let failure = await interceptingIssues(of: program, sourceLocation) { [exploration] body -> Failure? in
+        guard let test, let campaign else {
             var met = Simulation.Marks()
-            return Failure(of: explored.run(marks: &met, body), requiring: marks, of: met)
-        }
-        let arguments = arguments(for: test)
-        guard let campaign else {
-            var met = Simulation.Marks()
-            let result = explored.run(inProcessesFor: name, arguments: arguments, marks: &met, body)
+            let result =
+                if let test, let name {
+                    exploration.run(inProcessesFor: name, arguments: arguments(for: test), marks: &met, body)
+                } else {
+                    exploration.run(marks: &met, body)
+                }
             return Failure(of: result, requiring: marks, of: met)
         }
         do throws(Campaign.Failure) {
-            let result = try campaign.run(arguments: arguments, body)
+            let result = try campaign.run(arguments: arguments(for: test), body)
             return result.hasPassed ? nil : Failure("\(result)")
         } catch {
             return Failure("\(error)")
@@ -135,10 +134,9 @@ public func explore(
     let (test, name) = (Test.current, name(at: sourceLocation, in: Test.Case.current))
     var exploration = exploration
     if exploration.steppingCommand == nil { exploration.steppingCommand = steppingCommand }
-    let explored = exploration
-    let result = await interceptingIssues(of: program, sourceLocation) { body in
-        guard let test, let name else { return explored.run(body) }
-        return explored.run(inProcessesFor: name, arguments: arguments(for: test), body)
+    let result = await interceptingIssues(of: program, sourceLocation) { [exploration] body in
+        guard let test, let name else { return exploration.run(body) }
+        return exploration.run(inProcessesFor: name, arguments: arguments(for: test), body)
     }
     switch result {
     case .proven, nil: break

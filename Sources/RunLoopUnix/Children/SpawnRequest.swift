@@ -14,15 +14,10 @@ struct SpawnRequest {
     var user: ChildProcess.User?
     var limits: [ChildProcess.Resource: UInt64] = [:]
 
-    /// A running child, and this process's ends of its pipes.
-    struct Spawned {
-        var pid: Int32
-        var pipes: [PipeEnd?]
-    }
-
     var operation: String { "spawn \(executable)" }
 
-    func spawn() throws(SystemError) -> Spawned {
+    /// - Returns: the number of the running child, and this process's ends of its pipes.
+    func spawn() throws(SystemError) -> (pid: Int32, pipes: [PipeEnd?]) {
         try checkStrings()
         var borrowed: [Int32] = []
         // By the end of this function the child has its own copies.
@@ -49,7 +44,7 @@ struct SpawnRequest {
             }
             pipes.append(pipe)
         }
-        return Spawned(pid: try start(ends), pipes: pipes)
+        return (try start(ends), pipes)
     }
 
     /// A copy beyond the standard descriptors, so that no copy overwrites another when it is moved into place.

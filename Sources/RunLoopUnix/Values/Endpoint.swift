@@ -25,13 +25,12 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var found: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(address, String(port), &hints, &found) == 0, let first = found else {
-            throw SystemError("\(address) is not an IPv4 or IPv6 address in digits", errno: EINVAL)
-        }
         defer { freeaddrinfo(found) }
         // The resolver reads 1.2.3 as 1.2.0.3.
         var four = in_addr()
-        guard first.pointee.ai_family != AF_INET || inet_pton(AF_INET, address, &four) == 1 else {
+        guard getaddrinfo(address, String(port), &hints, &found) == 0, let first = found,
+            first.pointee.ai_family != AF_INET || inet_pton(AF_INET, address, &four) == 1
+        else {
             throw SystemError("\(address) is not an IPv4 or IPv6 address in digits", errno: EINVAL)
         }
         self.init(first.pointee.ai_addr, first.pointee.ai_addrlen)
