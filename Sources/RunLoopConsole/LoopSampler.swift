@@ -88,10 +88,7 @@ struct LoopSampler {
         var counts: [GrowthWatch.Line: (count: Int, name: String?)] = [:]
         for item in dump.items where item.kind != .block && item.kind != .executor {
             let line = GrowthWatch.Line(kind: item.kind, origin: item.origin)
-            guard let known = counts[line] else {
-                counts[line] = (1, item.name)
-                continue
-            }
+            let known = counts[line] ?? (count: 0, name: item.name)
             counts[line] = (known.count + 1, known.name == item.name ? item.name : nil)
         }
         return counts

@@ -36,15 +36,13 @@ public final class TLSSession {
             inet_pton(AF_INET, serverName, &address) == 1 || inet_pton(AF_INET6, serverName, &address) == 1
         // An address is not sent (RFC 6066, section 3).
         let isSet = isAddress || serverName.isEmpty || rlk_ssl_set_server_name(ssl, serverName) == 1
-        guard client.verification == .full else {
-            guard isSet else { throw refusal }
-            return
-        }
+        guard isSet else { throw refusal }
+        guard client.verification == .full else { return }
         SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
         let isExpected =
             isAddress
             ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), serverName) == 1 : SSL_set1_host(ssl, serverName) == 1
-        guard isSet, isExpected, !serverName.isEmpty else { throw refusal }
+        guard isExpected, !serverName.isEmpty else { throw refusal }
     }
 
     deinit {

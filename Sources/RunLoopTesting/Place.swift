@@ -7,7 +7,6 @@ internal import RunLoopCore
 /// In an exploration its next job is one of those that may be chosen. At the other place, the task rests that may go on
 /// for ever.
 final class Place: SerialExecutor {
-    /// Takes a job that rests.
     private let rest: @Sendable (UnownedJob) -> Bool
 
     private init(_ rest: @escaping @Sendable (UnownedJob) -> Bool) {
