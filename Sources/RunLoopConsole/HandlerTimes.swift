@@ -5,7 +5,6 @@ struct HandlerTimes {
     /// The time from one look to the next.
     struct Window {
         var length = Duration.zero
-        /// How long the loop slept.
         var sleep = Duration.zero
         var handlers: [Flight.Handler?: Sum] = [:]
         /// The innermost call, and when it began, if the loop waits for its return.
@@ -19,13 +18,13 @@ struct HandlerTimes {
         var longest = Duration.zero
     }
 
-    private enum Frame {
-        case call(Flight.Handler?, begin: RunLoop.Instant)
-        /// A run of the loop in a call.
-        case run
+    private struct Frame {
+        let depth: Int
+        /// `nil` for a run of the loop in a call.
+        let call: (handler: Flight.Handler?, begin: RunLoop.Instant)?
     }
 
-    private var frames: [(frame: Frame, depth: Int)] = []
+    private var frames: [Frame] = []
     private var window = Window()
     private var begin: RunLoop.Instant
     /// Until when the time has been counted.
@@ -45,17 +44,17 @@ struct HandlerTimes {
             case .callBegan(let handler, _):
                 // A call that is as deep has ended, and the event of its end is lost.
                 close(from: entry.depth)
-                frames.append((.call(handler, begin: entry.time), entry.depth))
+                frames.append(Frame(depth: entry.depth, call: (handler, entry.time)))
                 window.handlers[handler, default: Sum()].calls += 1
             case .callEnded(let duration):
-                if case .call(let handler, _)? = frames.last(where: { $0.depth == entry.depth })?.frame {
-                    let longest = window.handlers[handler, default: Sum()].longest
-                    window.handlers[handler, default: Sum()].longest = max(longest, duration)
+                if let call = frames.last(where: { $0.depth == entry.depth })?.call {
+                    let longest = window.handlers[call.handler, default: Sum()].longest
+                    window.handlers[call.handler, default: Sum()].longest = max(longest, duration)
                 }
                 close(from: entry.depth)
-            case .runBegan: frames.append((.run, entry.depth))
+            case .runBegan: frames.append(Frame(depth: entry.depth, call: nil))
             case .runEnded:
-                if case .run? = frames.last?.frame { frames.removeLast() }
+                if let last = frames.last, last.call == nil { frames.removeLast() }
             default: continue
             }
         }
@@ -63,9 +62,7 @@ struct HandlerTimes {
 
     /// Ends the calls that are as deep as that or deeper, and the runs in them.
     private mutating func close(from depth: Int) {
-        while let (frame, last) = frames.last {
-            if case .run = frame, last <= depth { return }
-            if last < depth { return }
+        while let last = frames.last, last.depth > depth || last.depth == depth && last.call != nil {
             frames.removeLast()
         }
     }
@@ -75,9 +72,8 @@ struct HandlerTimes {
         last = max(last, time)
         let sleep = min(slept, elapsed)
         window.sleep += sleep
-        for case .call(let handler, _) in frames.reversed().lazy.map(\.frame) {
-            window.handlers[handler, default: Sum()].time += elapsed - sleep
-            break
+        if let call = frames.last(where: { $0.call != nil })?.call {
+            window.handlers[call.handler, default: Sum()].time += elapsed - sleep
         }
     }
 
@@ -86,11 +82,11 @@ struct HandlerTimes {
     /// - Parameter isAsleep: whether the loop sleeps now, in which case it has since the last event.
     mutating func take(at now: RunLoop.Instant, isAsleep: Bool) -> Window {
         count(until: now, slept: isAsleep ? .seconds(Int64.max / 4_000_000_000) : .zero)
-        for case .call(let handler, let begin) in frames.lazy.map(\.frame) {
+        for case let (handler, begin)? in frames.lazy.map(\.call) {
             let longest = window.handlers[handler, default: Sum()].longest
             window.handlers[handler, default: Sum()].longest = max(longest, now - begin)
         }
-        if case .call(let handler, let begin)? = frames.last?.frame { window.call = (handler, begin) }
+        window.call = frames.last?.call
         window.length = now - begin
         defer { (window, begin) = (Window(), now) }
         return window

@@ -10,8 +10,6 @@ struct LoopReport: Sendable {
         /// The kernel's number of the thread.
         let thread: Int32
 
-        /// On the loop's thread.
-        ///
         /// - Parameter records: whether a loop without a recorder gets one.
         init(_ loop: RunLoop, records: Bool) {
             if records, loop.flightMemory == nil {

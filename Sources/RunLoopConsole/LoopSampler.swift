@@ -56,9 +56,8 @@ struct LoopSampler {
             if report.access.memory != nil { loop.asleep = window.sleep.share(of: window.length) }
         }
         if !sight.isLate { fillRates(&loop) }
-        loop.connections = sight.connections.sorted { $0.bytes > $1.bytes }
-        loop.counts.connections = loop.connections.count
-        loop.connections = Array(loop.connections.prefix(Self.most))
+        loop.connections = Array(sight.connections.sorted { $0.bytes > $1.bytes }.prefix(Self.most))
+        loop.counts.connections = sight.connections.count
         if let time = sight.processorTime {
             if let last = processorTime { loop.computing = (time - last.time).share(of: sight.now - last.date) }
             processorTime = (sight.now, time)

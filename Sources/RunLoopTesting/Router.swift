@@ -64,10 +64,7 @@ final class Router: TaskExecutor, SchedulingExecutor {
         platformScheduling.enqueue(ExecutorJob(job), at: instant, tolerance: tolerance, clock: clock)
     }
 
-    /// Has a job run in virtual time, if the calling thread is a simulation's.
-    ///
-    /// - Parameter job: ends the sleep of a task.
-    /// - Returns: `false` if the platform's executor has to do it, in real time.
+    /// Ends a task's sleep in virtual time; `false` if the calling thread is not a simulation's.
     private func sleep<Delay>(_ job: UnownedJob, for delay: Delay) -> Bool {
         guard let capture = Capture.ofThread, let delay = delay as? Duration else { return false }
         return capture.take(job, after: delay)

@@ -56,7 +56,6 @@ extension Simulation {
     /// Whether code in it that was not written for simulations may see sets and dictionaries in any order.
     private var hasOpenOrder: Bool { capturesExecutors && getenv("SWIFT_DETERMINISTIC_HASHING") == nil }
 
-    /// The text that an issue has about the simulation.
     fileprivate func explanation(isFirst: Bool) -> String {
         guard isFirst else { return "seed \(seed), at \(now)" }
         let order = "dictionaries have another order in each process; SWIFT_DETERMINISTIC_HASHING=1 fixes it"
