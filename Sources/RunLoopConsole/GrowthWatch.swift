@@ -24,7 +24,6 @@ struct GrowthWatch {
     /// When it last looked.
     private var last: RunLoop.Instant?
 
-    /// - Parameter counts: how many items each line has now.
     /// - Returns: the lines that grow.
     mutating func look(_ counts: [Line: Int], at now: RunLoop.Instant) -> [Line: (items: Int, time: Duration)] {
         var next: [Line: History] = [:]

@@ -77,9 +77,7 @@ struct HandlerTimes {
         }
     }
 
-    /// Ends the window, and begins the next one.
-    ///
-    /// - Parameter isAsleep: whether the loop sleeps now, in which case it has since the last event.
+    /// Ends the window, and begins the next one. A loop that sleeps now has slept since the last event.
     mutating func take(at now: RunLoop.Instant, isAsleep: Bool) -> Window {
         count(until: now, slept: isAsleep ? .seconds(Int64.max / 4_000_000_000) : .zero)
         for case let (handler, begin)? in frames.lazy.map(\.call) {

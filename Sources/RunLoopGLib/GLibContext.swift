@@ -176,9 +176,7 @@ public final class GLibContext {
     /// The mode of the innermost run, in whose handler GLib runs.
     var mode: RunLoop.Mode { loop.currentMode ?? .default }
 
-    /// The context is prepared, by GLib itself or by this object.
-    ///
-    /// - Returns: whether it is by GLib.
+    /// Called when the context is prepared; returns whether GLib itself prepares it.
     func willIterateByItself() -> Bool {
         if !isIterating { isPrepared = false }
         return !isIterating

@@ -50,9 +50,7 @@ final class Capture: Sendable {
         return pool?.take(job) ?? standIn.standIn(for: job)
     }
 
-    /// Takes a job of a task that may go on for ever.
-    ///
-    /// - Returns: `false` if it need not rest, or if the simulation is over.
+    /// Takes a job of a task that may run for ever; `false` if it need not rest, or if the simulation is over.
     func rest(_ job: UnownedJob) -> Bool {
         guard let rest = simulation.restAfterSteps() else { return false }
         return take(job, after: rest)

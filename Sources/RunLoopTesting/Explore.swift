@@ -148,9 +148,7 @@ public func explore(
 
 // MARK: One schedule
 
-/// Replays or steps through the one schedule that the environment asks for.
-///
-/// - Returns: whether it asks for one.
+/// Replays or steps through the one schedule that the environment asks for; `false` if it asks for none.
 private func isOneSchedule(
     of exploration: Exploration, _ program: @escaping @Sendable (Simulation) throws -> Void,
     _ sourceLocation: SourceLocation

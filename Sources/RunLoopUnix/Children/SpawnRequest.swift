@@ -2,7 +2,6 @@ internal import Glibc
 internal import RunLoopCore
 internal import RunLoopKit
 
-/// The settings for starting a child.
 struct SpawnRequest {
     let system: any SystemCalls
     var executable: ChildProcess.Executable

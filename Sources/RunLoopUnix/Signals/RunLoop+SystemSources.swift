@@ -1,11 +1,7 @@
 internal import RunLoopCore
 
 extension RunLoop {
-    /// Schedules a source whose descriptor is made for each loop that the source joins.
-    ///
-    /// - Parameters:
-    ///   - operation: names the attempt in the error.
-    ///   - open: makes the descriptor; called if the source is in no loop yet.
+    /// Schedules a source whose descriptor `open` makes for each loop that the source joins. An error names the operation.
     func schedule(
         _ source: SystemSource, _ modes: Modes, for operation: String, open: () throws(SystemError) -> Int32
     ) throws(SystemError) {

@@ -28,9 +28,8 @@ public final class StandardError: TextOutputStream, Sendable {
         var dropped = 0
     }
 
-    /// - Parameters:
-    ///   - descriptor: the descriptor to write to; its mode is not changed, because other processes share it.
-    ///   - capacity: how many bytes may wait. A text that begins when that many wait is dropped, and counted.
+    /// The descriptor's mode is not changed, because other processes share it. A text that begins when `capacity` bytes
+    /// wait is dropped, and counted.
     init(descriptor: Int32, capacity: Int) {
         (self.descriptor, self.capacity) = (descriptor, capacity)
     }
