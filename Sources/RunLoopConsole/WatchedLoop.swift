@@ -47,8 +47,6 @@ final class WatchedLoop {
     private enum Answer: Sendable {
         case access(LoopReport.Access)
         case report(LoopReport)
-        /// The loop has ended.
-        case none
     }
 
     private func ask(_ question: @escaping @Sendable (RunLoop) -> Answer) {
@@ -59,7 +57,7 @@ final class WatchedLoop {
     /// Carries an answer to the console's thread, or the news that there will be none.
     private final class Carrier: Sendable {
         private let watched: LoopBound<WatchedLoop>
-        private let answer = Locked(Answer.none)
+        private let answer = Locked<Answer?>(nil)
 
         init(_ watched: LoopBound<WatchedLoop>) {
             self.watched = watched
@@ -73,9 +71,9 @@ final class WatchedLoop {
         }
     }
 
-    private func take(_ answer: Answer) {
+    private func take(_ answer: Answer?) {
         switch answer {
-        case .none: hasEnded = true
+        case nil: hasEnded = true
         case .access(let access): take(access)
         case .report(let report):
             askedAt = nil
@@ -136,8 +134,8 @@ final class WatchedLoop {
 }
 
 extension Console.Connection {
-    /// The kernel's knowledge of the descriptor of an item; `nil` if that is no connected stream socket. The kernel counts
-    /// in any case, so a connection costs nothing more because it is shown.
+    /// The kernel's knowledge of the descriptor of an item; `nil` if that is no connected stream socket. The kernel
+    /// counts in any case, so a connection costs nothing more because it is shown.
     fileprivate init?(_ item: RunLoop.Dump.Item) {
         guard let descriptor = item.descriptor else { return nil }
         var facts = rlk_stream_facts()

@@ -21,8 +21,8 @@ extension TLSSession {
     }
 }
 
-/// Has OpenSSL ask repeatable worlds for random numbers on their threads. Set once; a process without such a world keeps
-/// OpenSSL's own.
+/// Has OpenSSL ask repeatable worlds for random numbers on their threads. Set once; a process without such a world
+/// keeps OpenSSL's own.
 private let numbersOfWorlds: Void = rlk_rand_replace { bytes, count in
     guard let loop = RunLoop.installed, loop.world.isRepeatable, let bytes else { return rlk_rand_usual(bytes, count) }
     if loop.isVirtual {

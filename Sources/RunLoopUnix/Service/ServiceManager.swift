@@ -55,7 +55,8 @@ public final class ServiceManager: Sendable {
         guard let microseconds = try variables.number(.watchdogPeriod) else { return nil }
         guard microseconds > 0, microseconds <= Int64.max / 1000 else {
             throw .invalid(
-                .watchdogPeriod, "\(microseconds)", "it is to be a time in microseconds, above zero and below 292 years")
+                .watchdogPeriod, "\(microseconds)",
+                "it is to be a time in microseconds, above zero and below 292 years")
         }
         if let process = try variables.process(.watchdogProcess), process != variables.ownProcess {
             remarks.append(

@@ -1,7 +1,7 @@
 internal import RunLoopCore
 
 extension RunLoop {
-    /// Schedules a source whose descriptor `open` makes for each loop that the source joins. An error names the operation.
+    /// Schedules a source whose descriptor `open` makes for each loop that the source joins. Errors name the operation.
     func schedule(
         _ source: SystemSource, _ modes: Modes, for operation: String, open: () throws(SystemError) -> Int32
     ) throws(SystemError) {

@@ -48,7 +48,7 @@ extension RealSystem {
         if let user = child.user {
             (request.changes_user, request.uid, request.gid) = (1, user.identifier, user.group)
         }
-        // The pointers of the request are valid only in this function, to which the call below passes arrays and a text.
+        // These pointers are valid only in this function, to which the call below passes arrays and a text.
         func spawn(
             _ limits: UnsafePointer<rlk_limit>, _ groups: UnsafePointer<gid_t>, _ directory: UnsafePointer<CChar>?
         ) -> Int32 {
@@ -63,8 +63,8 @@ extension RealSystem {
                 }
             }
         }
-        guard status == 0 else { throw ChildStart.Failure(ChildStart.Step(rawValue: failure.step) ?? .fork, errno: status) }
-        return pid
+        if status == 0 { return pid }
+        throw ChildStart.Failure(ChildStart.Step(rawValue: failure.step) ?? .fork, errno: status)
     }
 
     private static func number(_ stream: ChildStart.Stream) -> Int32 {
