@@ -70,20 +70,11 @@ public final class ChildProcess {
             system: WorldSystem.current, executable: executable, arguments: arguments, environment: environment,
             workingDirectory: workingDirectory, streams: [standardInput, standardOutput, standardError], group: group,
             user: user, limits: resourceLimits)
-        return try ChildProcess(request, usesDescriptor: true)
+        return try ChildProcess(request)
     }
 
-    /// Starts a program, optionally as if the system had no process descriptors. Tests use it.
-    package static func spawn(
-        withoutDescriptor executable: Executable, arguments: [String] = []
-    ) throws(SystemError) -> ChildProcess {
-        let request = SpawnRequest(
-            system: WorldSystem.current, executable: executable, arguments: arguments,
-            streams: [.inherit, .null, .inherit])
-        return try ChildProcess(request, usesDescriptor: false)
-    }
-
-    private init(_ request: SpawnRequest, usesDescriptor: Bool) throws(SystemError) {
+    /// - Parameter usesDescriptor: `false` in tests, as if the system had no process descriptors.
+    init(_ request: SpawnRequest, usesDescriptor: Bool = true) throws(SystemError) {
         system = request.system
         hold = RunLoop.installed.flatMap { [system] loop in
             system.holdTime(for: "the end of child \(request.executable)", on: loop)

@@ -1,9 +1,10 @@
 import Glibc
 import RunLoopCore
 import RunLoopKit
-import RunLoopUnix
 import TestSupport
 import Testing
+
+@testable import RunLoopUnix
 
 /// Signals to children, children without a waiter, and systems without process descriptors.
 @Suite("Life of a child", .timeLimit(.minutes(15)))
@@ -120,5 +121,17 @@ struct ChildLifeTests {
         }
         #expect(Glibc.kill(pid, SIGKILL) == 0)
         #expect(eventually { !isChild(pid) })
+    }
+}
+
+extension ChildProcess {
+    /// Starts a program as if the system had no process descriptors.
+    fileprivate static func spawn(
+        withoutDescriptor executable: Executable, arguments: [String] = []
+    ) throws(SystemError) -> ChildProcess {
+        let request = SpawnRequest(
+            system: WorldSystem.current, executable: executable, arguments: arguments,
+            streams: [.inherit, .null, .inherit])
+        return try ChildProcess(request, usesDescriptor: false)
     }
 }
