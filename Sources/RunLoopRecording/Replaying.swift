@@ -25,9 +25,16 @@ public func withReplay<Result>(
     let contents = try RecordContents(path)
     let hashing = rlk_get_hashing()
     if contents.seeds != (hashing.seed0, hashing.seed1) {
-        if hashing.is_given == 0 { rlk_execute_again(contents.seeds.0, contents.seeds.1) }
-        throw RecordError.hashing(errno: hashing.is_given == 0 ? errno : 0)
+        throw RecordError.hashing(errno: hashing.is_given == 0 ? executeAgain(contents.seeds) : 0)
     }
     rlk_make_hashing_repeatable()
-    return try withTapes(in: TapedWorld(Tapes(of: Replay(contents, options))), body)
+    return try withTapes(in: TapedWorld(Tapes(.replays(Replay(contents, options)))), body)
+}
+
+/// Executes the program of this process again, with its arguments and these seeds. Returns only if that fails, the reason.
+private func executeAgain(_ seeds: (UInt64, UInt64)) -> Int32 {
+    let arguments = UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc)) + [nil]
+    let text = "\(String(seeds.0, radix: 16)),\(String(seeds.1, radix: 16))"
+    if setenv(RLK_HASHING_VARIABLE, text, 1) == 0 { execv("/proc/self/exe", arguments) }
+    return errno
 }

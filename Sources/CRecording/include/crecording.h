@@ -19,7 +19,4 @@ void rlk_make_hashing_repeatable(void);
 /// The variable of the environment from which a process takes its seeds as it starts: two numbers in hexadecimal digits.
 #define RLK_HASHING_VARIABLE "RUNLOOPKIT_HASHING"
 
-/// Executes the program of this process again, with its arguments and these seeds. Returns only if that fails, with `errno`.
-void rlk_execute_again(uint64_t seed0, uint64_t seed1);
-
 #endif
