@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 
 #include "children.h"
-#include "quiet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,22 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// Headers that are older than the kernel lack these.
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424
-#endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
 // ThreadSanitizer makes a fork of every vfork.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define COPIES_ALWAYS 1
-#endif
-#endif
-#ifndef COPIES_ALWAYS
-#define COPIES_ALWAYS 0
-#endif
+enum { COPIES_ALWAYS = __has_feature(thread_sanitizer) };
 /// P_PIDFD, which is a macro or an enumerator or missing.
 enum { BY_DESCRIPTOR = 3 };
 
@@ -211,8 +196,7 @@ int rlk_pidfd_send_signal(int descriptor, int signal) {
 int rlk_child_state(pid_t pid, int descriptor, int reaps, struct rlk_exit *result) {
     siginfo_t info;
     if (wait_for(pid, descriptor, WNOHANG | (reaps ? 0 : WNOWAIT), &info) != 0) return -1;
-    result->code = info.si_pid == 0 ? 0 : info.si_code;
-    result->status = info.si_pid == 0 ? 0 : info.si_status;
+    *result = (struct rlk_exit){info.si_code, info.si_status};
     return 0;
 }
 
@@ -230,10 +214,12 @@ static void *reap(void *context) {
     return NULL;
 }
 
-static int start_reaper(struct orphan *orphan) {
+static int start_reaper(pid_t pid, int descriptor) {
+    struct orphan *orphan = malloc(sizeof *orphan);
+    if (!orphan) return ENOMEM;
+    *orphan = (struct orphan){pid, descriptor};
     pthread_attr_t attributes;
-    int error = pthread_attr_init(&attributes);
-    if (error) return error;
+    pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, 128 * 1024);
     // The program's signal handlers shall not run on so small a stack.
@@ -241,39 +227,22 @@ static int start_reaper(struct orphan *orphan) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &saved);
     pthread_t thread;
-    error = pthread_create(&thread, &attributes, reap, orphan);
+    int error = pthread_create(&thread, &attributes, reap, orphan);
     pthread_sigmask(SIG_SETMASK, &saved, NULL);
     pthread_attr_destroy(&attributes);
+    if (error) free(orphan);
     return error;
 }
 
 int rlk_reap_later(pid_t pid, int descriptor) {
     siginfo_t info;
-    int status = wait_for(pid, descriptor, WNOHANG, &info);
     int error = 0;
-    if (status == 0 && info.si_pid == 0) {
-        struct orphan *orphan = malloc(sizeof *orphan);
-        if (orphan) {
-            *orphan = (struct orphan){pid, descriptor};
-            error = start_reaper(orphan);
-            if (!error) return 0;
-            free(orphan);
-        } else {
-            error = ENOMEM;
-        }
+    if (wait_for(pid, descriptor, WNOHANG, &info) == 0 && info.si_pid == 0) {
+        error = start_reaper(pid, descriptor);
+        if (!error) return 0;
     }
     if (descriptor >= 0) close(descriptor);
     return error;
 }
 
 int rlk_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
-
-ssize_t rlk_write_quietly(int descriptor, const void *bytes, size_t count) {
-    struct rlk_quiet quiet = rlk_begin_quiet();
-    ssize_t written;
-    do {
-        written = write(descriptor, bytes, count);
-    } while (written < 0 && errno == EINTR);
-    rlk_end_quiet(&quiet, written);
-    return written;
-}

@@ -17,14 +17,11 @@
 // ThreadSanitizer is to see threads.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#define HANDS_OVER_BY_KERNEL 1
+#define HANDS_OVER_BY_KERNEL
 #endif
 #endif
 #if !defined(__x86_64__) && !defined(__aarch64__)
-#define HANDS_OVER_BY_KERNEL 1
-#endif
-#ifndef HANDS_OVER_BY_KERNEL
-#define HANDS_OVER_BY_KERNEL 0
+#define HANDS_OVER_BY_KERNEL
 #endif
 
 /// Where the thread of a fiber is.
@@ -101,7 +98,7 @@ static int await_turn(struct rlk_fiber *fiber) {
     return fiber->is_stopped;
 }
 
-#if HANDS_OVER_BY_KERNEL
+#ifdef HANDS_OVER_BY_KERNEL
 
 static struct carrier *make_carrier(void) { return NULL; }
 
@@ -137,6 +134,17 @@ void rlk_stop_fiber(struct rlk_fiber *fiber, int rests) {
 void rlk_switch(void **saved, void *stack, uintptr_t thread_pointer, int has_instruction);
 void rlk_leave_stack(void **saved, void *end, void (*function)(struct rlk_fiber *), struct rlk_fiber *fiber);
 
+// A function in assembly, which begins with SAVE_REGISTERS.
+#define FUNCTION(name, instructions) \
+    __asm__( \
+        ".text\n" \
+        ".p2align 4\n" \
+        ".hidden " name "\n" \
+        ".globl " name "\n" \
+        ".type " name ", @function\n" \
+        name ":\n" SAVE_REGISTERS instructions \
+        ".size " name ", . - " name "\n")
+
 #if defined(__x86_64__)
 #define SAVE_REGISTERS \
     "    pushq %rbp\n" \
@@ -150,14 +158,7 @@ void rlk_leave_stack(void **saved, void *end, void (*function)(struct rlk_fiber 
     "    fnstcw 4(%rsp)\n" \
     "    movq %rsp, (%rdi)\n"
 
-__asm__(
-    ".text\n"
-    ".p2align 4\n"
-    ".hidden rlk_switch\n"
-    ".globl rlk_switch\n"
-    ".type rlk_switch, @function\n"
-    "rlk_switch:\n"
-    SAVE_REGISTERS
+FUNCTION("rlk_switch",
     "    testl %ecx, %ecx\n"
     "    je 1f\n"
     "    wrfsbase %rdx\n"
@@ -179,20 +180,14 @@ __asm__(
     "    popq %r12\n"
     "    popq %rbx\n"
     "    popq %rbp\n"
-    "    retq\n"
-    ".size rlk_switch, . - rlk_switch\n"
-    ".p2align 4\n"
-    ".hidden rlk_leave_stack\n"
-    ".globl rlk_leave_stack\n"
-    ".type rlk_leave_stack, @function\n"
-    "rlk_leave_stack:\n"
-    SAVE_REGISTERS
+    "    retq\n");
+
+FUNCTION("rlk_leave_stack",
     "    movq %rsi, %rsp\n"
     "    xorl %ebp, %ebp\n"
     "    movq %rcx, %rdi\n"
     "    callq *%rdx\n"
-    "    ud2\n"
-    ".size rlk_leave_stack, . - rlk_leave_stack\n");
+    "    ud2\n");
 #else
 #define SAVE_REGISTERS \
     "    sub sp, sp, #176\n" \
@@ -211,14 +206,7 @@ __asm__(
     "    mov x9, sp\n" \
     "    str x9, [x0]\n"
 
-__asm__(
-    ".text\n"
-    ".p2align 4\n"
-    ".hidden rlk_switch\n"
-    ".globl rlk_switch\n"
-    ".type rlk_switch, @function\n"
-    "rlk_switch:\n"
-    SAVE_REGISTERS
+FUNCTION("rlk_switch",
     "    msr tpidr_el0, x2\n"
     "    mov sp, x1\n"
     "    ldr x9, [sp, #160]\n"
@@ -234,20 +222,14 @@ __asm__(
     "    ldp x21, x22, [sp, #16]\n"
     "    ldp x19, x20, [sp, #0]\n"
     "    add sp, sp, #176\n"
-    "    ret\n"
-    ".size rlk_switch, . - rlk_switch\n"
-    ".p2align 4\n"
-    ".hidden rlk_leave_stack\n"
-    ".globl rlk_leave_stack\n"
-    ".type rlk_leave_stack, @function\n"
-    "rlk_leave_stack:\n"
-    SAVE_REGISTERS
+    "    ret\n");
+
+FUNCTION("rlk_leave_stack",
     "    mov sp, x1\n"
     "    mov x29, xzr\n"
     "    mov x30, xzr\n"
     "    mov x0, x3\n"
-    "    br x2\n"
-    ".size rlk_leave_stack, . - rlk_leave_stack\n");
+    "    br x2\n");
 #endif
 
 /// Whether programs may set the thread pointer themselves.
@@ -413,7 +395,7 @@ struct rlk_fiber *rlk_make_fiber(struct rlk_fiber *resident) {
     struct rlk_fiber *fiber = calloc(1, sizeof *fiber);
     if (!fiber) return NULL;
     fiber->carrier = resident->carrier;
-#if !HANDS_OVER_BY_KERNEL
+#ifndef HANDS_OVER_BY_KERNEL
     fiber->idle_stack = malloc(idle_stack_size);
     if (!fiber->idle_stack) {
         free(fiber);

@@ -4,33 +4,18 @@
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 
-// The kernel counts who watches.
-#define WATCHED(name) unsigned short runloopkit_##name##_semaphore __attribute__((section(".probes")))
+// The kernel counts in the semaphore who watches.
+#define PROBE(name, parameters, count, ...) \
+    unsigned short runloopkit_##name##_semaphore __attribute__((section(".probes"))); \
+    void rlk_probe_##name parameters { STAP_PROBE##count(runloopkit, name, __VA_ARGS__); }
 
-WATCHED(call__begin);
-WATCHED(call__end);
-WATCHED(timer__fire);
-WATCHED(sleep__begin);
-WATCHED(sleep__end);
-WATCHED(post);
-
-void rlk_probe_call__begin(const char *kind, const char *name, const char *file, uint32_t line, uint64_t number) {
-    STAP_PROBE5(runloopkit, call__begin, kind, name, file, line, number);
-}
-
-void rlk_probe_call__end(int64_t duration) { STAP_PROBE1(runloopkit, call__end, duration); }
-
-void rlk_probe_timer__fire(const char *kind, const char *name, const char *file, uint32_t line, int64_t lateness) {
-    STAP_PROBE5(runloopkit, timer__fire, kind, name, file, line, lateness);
-}
-
-void rlk_probe_sleep__begin(int64_t until) { STAP_PROBE1(runloopkit, sleep__begin, until); }
-
-void rlk_probe_sleep__end(int64_t slept, const char *kind, const char *name) {
-    STAP_PROBE3(runloopkit, sleep__end, slept, kind, name);
-}
-
-void rlk_probe_post(const char *kind, const char *name, const char *file, uint32_t line, uint64_t number) {
-    STAP_PROBE5(runloopkit, post, kind, name, file, line, number);
-}
+PROBE(call__begin, (const char *kind, const char *name, const char *file, uint32_t line, uint64_t number),
+      5, kind, name, file, line, number)
+PROBE(call__end, (int64_t duration), 1, duration)
+PROBE(timer__fire, (const char *kind, const char *name, const char *file, uint32_t line, int64_t lateness),
+      5, kind, name, file, line, lateness)
+PROBE(sleep__begin, (int64_t until), 1, until)
+PROBE(sleep__end, (int64_t slept, const char *kind, const char *name), 3, slept, kind, name)
+PROBE(post, (const char *kind, const char *name, const char *file, uint32_t line, uint64_t number),
+      5, kind, name, file, line, number)
 #endif

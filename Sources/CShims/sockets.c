@@ -1,21 +1,75 @@
 #define _GNU_SOURCE
 
 #include "sockets.h"
-#include "quiet.h"
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/errqueue.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+// MARK: Calls that would end the process with SIGPIPE if nobody reads any more
+
+struct quiet {
+    sigset_t broken, saved;
+    int was_blocked, was_pending;
+};
+
+/// The signal of a broken pipe goes to the thread that writes: it is blocked for the call.
+static struct quiet begin_quiet(void) {
+    struct quiet quiet;
+    sigemptyset(&quiet.broken);
+    sigaddset(&quiet.broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &quiet.broken, &quiet.saved);
+    // A signal that is not blocked does not stay pending.
+    quiet.was_blocked = sigismember(&quiet.saved, SIGPIPE);
+    quiet.was_pending = 0;
+    if (quiet.was_blocked) {
+        sigset_t pending;
+        sigpending(&pending);
+        quiet.was_pending = sigismember(&pending, SIGPIPE);
+    }
+    return quiet;
+}
+
+/// The signal is taken back if it came from the call, which returned `result`. Leaves errno alone.
+static void end_quiet(struct quiet *quiet, long result) {
+    int error = errno;
+    if (result < 0 && error == EPIPE && !quiet->was_pending) {
+        struct timespec at_once = {0, 0};
+        while (sigtimedwait(&quiet->broken, NULL, &at_once) < 0 && errno == EINTR) {}
+    }
+    if (!quiet->was_blocked) pthread_sigmask(SIG_SETMASK, &quiet->saved, NULL);
+    errno = error;
+}
+
+ssize_t rlk_write_quietly(int descriptor, const void *bytes, size_t count) {
+    struct quiet quiet = begin_quiet();
+    ssize_t written;
+    do {
+        written = write(descriptor, bytes, count);
+    } while (written < 0 && errno == EINTR);
+    end_quiet(&quiet, written);
+    return written;
+}
+
+ssize_t rlk_splice_quietly(int from, int to, size_t count) {
+    struct quiet quiet = begin_quiet();
+    ssize_t moved = rlk_splice(from, to, count);
+    end_quiet(&quiet, moved);
+    return moved;
+}
+
+// MARK: Sockets
 
 int rlk_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -29,13 +83,6 @@ int rlk_splice_pipe(int ends[2], int capacity) {
 
 ssize_t rlk_splice(int from, int to, size_t count) {
     return splice(from, NULL, to, NULL, count, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-}
-
-ssize_t rlk_splice_quietly(int from, int to, size_t count) {
-    struct rlk_quiet quiet = rlk_begin_quiet();
-    ssize_t moved = rlk_splice(from, to, count);
-    rlk_end_quiet(&quiet, moved);
-    return moved;
 }
 
 int rlk_is_unknown_host(int status) {

@@ -87,7 +87,4 @@ int rlk_reap_later(pid_t pid, int descriptor);
 /// A pipe, closed on exec; 0, or -1 and errno.
 int rlk_pipe(int ends[2]);
 
-/// As `write`, but a pipe without a reader is an error and no signal.
-ssize_t rlk_write_quietly(int descriptor, const void *bytes, size_t count);
-
 #endif

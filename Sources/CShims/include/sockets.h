@@ -8,6 +8,9 @@
 /// Accepts a connection, non-blocking and closed on exec; -1 and errno on failure.
 int rlk_accept(int listener, struct sockaddr *address, socklen_t *length);
 
+/// As `write`, but a pipe without a reader is an error and no signal.
+ssize_t rlk_write_quietly(int descriptor, const void *bytes, size_t count);
+
 /// A non-blocking pipe, closed on exec, that holds `capacity` bytes if the system grants so much; 0, or -1 and errno.
 int rlk_splice_pipe(int ends[2], int capacity);
 
