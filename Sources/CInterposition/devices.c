@@ -1,16 +1,13 @@
 #define _GNU_SOURCE
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "real.h"
-#include <simulated.h>
 
 // Random numbers from /dev/random and /dev/urandom, which are opened as files.
 
@@ -50,19 +47,9 @@ int open(const char *path, int flags, ...) {
     return note(path, real_open()(path, flags, mode));
 }
 
-int open64(const char *path, int flags, ...) {
-    MODE(flags);
-    return note(path, real_open()(path, flags | O_LARGEFILE, mode));
-}
-
 int openat(int folder, const char *path, int flags, ...) {
     MODE(flags);
     return note(path, real_openat()(folder, path, flags, mode));
-}
-
-int openat64(int folder, const char *path, int flags, ...) {
-    MODE(flags);
-    return note(path, real_openat()(folder, path, flags | O_LARGEFILE, mode));
 }
 
 int close(int descriptor) {
@@ -87,4 +74,7 @@ FILE *fopen(const char *restrict path, const char *restrict mode) {
     return fopencookie(NULL, mode, (cookie_io_functions_t){.read = read_random});
 }
 
-FILE *fopen64(const char *restrict path, const char *restrict mode) { return fopen(path, mode); }
+// With addresses of 64 bits, these are the same functions.
+extern __typeof(open) open64 __attribute__((alias("open")));
+extern __typeof(openat) openat64 __attribute__((alias("openat")));
+extern __typeof(fopen) fopen64 __attribute__((alias("fopen")));

@@ -1,11 +1,8 @@
 #define _GNU_SOURCE
 
-#include <dlfcn.h>
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "real.h"
-#include <simulated.h>
 
 // Timers of Dispatch are real. A thread of a simulation computes their dates from a simulated clock, so these are moved to the
 // same distance from the real present: a task that sleeps outside of the simulation sleeps as long as it wants to.
@@ -22,6 +19,13 @@ REAL(void, dispatch_after, dispatch_time_t, void *, void *)
 REAL(void, dispatch_after_f, dispatch_time_t, void *, void *, void (*)(void *))
 REAL(void, dispatch_source_set_timer, void *, dispatch_time_t, uint64_t, uint64_t)
 
+#define ON_REAL_TIME(call)                                                                                             \
+    do {                                                                                                               \
+        unsigned *flag = rlk_set_simulated(0);                                                                         \
+        call;                                                                                                          \
+        rlk_set_simulated(flag);                                                                                       \
+    } while (0)
+
 static dispatch_time_t real_date(dispatch_time_t when) {
     const dispatch_time_t forever = ~0ULL, wall = 1ULL << 63, boot = 1ULL << 62;
     if (!rlk_is_simulated() || when == 0 || when == forever) return when;
@@ -29,18 +33,9 @@ static dispatch_time_t real_date(dispatch_time_t when) {
     // Two below zero is the present of the wall clock.
     int64_t date = when & wall ? -(int64_t)when : (int64_t)(when & ~boot);
     int64_t delta = when == forever - 1 ? 0 : date - rlk_simulated_calls.time(clock);
-    unsigned *flag = rlk_set_simulated(0);
-    dispatch_time_t result = when & wall ? dispatch_walltime(0, delta) : dispatch_time(0, delta);
-    rlk_set_simulated(flag);
-    return result;
+    ON_REAL_TIME(when = when & wall ? dispatch_walltime(0, delta) : dispatch_time(0, delta));
+    return when;
 }
-
-#define ON_REAL_TIME(call)                                                                                                     \
-    do {                                                                                                                       \
-        unsigned *flag = rlk_set_simulated(0);                                                                              \
-        call;                                                                                                                  \
-        rlk_set_simulated(flag);                                                                                      \
-    } while (0)
 
 __attribute__((weak)) void dispatch_after(dispatch_time_t when, void *queue, void *block) {
     when = real_date(when);

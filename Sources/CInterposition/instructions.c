@@ -1,10 +1,8 @@
 #define _GNU_SOURCE
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -13,7 +11,6 @@
 #include <unistd.h>
 
 #include "real.h"
-#include <simulated.h>
 
 // Instructions that call the kernel without the C library, as the runtimes of some other languages do. Linux 5.11 and later
 // dispatch them to the program, on threads that ask for it, except those of one range: the C library's. They are answered as

@@ -1,11 +1,9 @@
 #define _GNU_SOURCE
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +17,6 @@
 
 #include "cinterposition.h"
 #include "real.h"
-#include <simulated.h>
 
 // A thread calls some of these from destructors of its own values, when a sanitizer has let go of it.
 #pragma clang attribute push(__attribute__((disable_sanitizer_instrumentation)), apply_to = function)
@@ -217,12 +214,8 @@ static int wait_simulated(pthread_cond_t *condition, pthread_mutex_t *mutex, clo
 
 int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, const struct timespec *restrict end) {
     if (!rlk_is_simulated()) return real_pthread_cond_timedwait()(condition, mutex, end);
-#ifdef __GLIBC__
     // Where the library keeps the clock of a condition.
     clockid_t clock = condition->__data.__wrefs & 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
-#else
-    clockid_t clock = CLOCK_REALTIME;
-#endif
     return wait_simulated(condition, mutex, clock, end);
 }
 

@@ -1,4 +1,5 @@
 #include <dlfcn.h>
+#include <simulated.h>
 #include <stdatomic.h>
 
 /// Ends the program, because a function of the C library cannot be found.

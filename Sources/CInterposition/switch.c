@@ -1,12 +1,10 @@
 #define _GNU_SOURCE
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cinterposition.h"
 #include "real.h"
-#include <simulated.h>
 
 // A task that calls an idle actor of Swift's default executor goes on at once, on the same thread, and so it does when it
 // returns. On several threads others may come before it. In an exploration, the task first waits at the place, which is an
