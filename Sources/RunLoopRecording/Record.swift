@@ -34,10 +34,7 @@ public struct Record: Sendable, CustomStringConvertible {
         var threads: [Int: String] = [:]
         for number in contents.tapes.keys where number < TapedLookups.tape {
             if number == 0 { threads[0] = "main" }
-            var events = Events(contents, number)
-            while case .some(let (_, happening)) = events.nextEvent() {
-                if case .madeThread(let thread, let name) = happening { threads[Int(thread)] = name }
-            }
+            for case (_, .madeThread(let thread, let name)?) in Events(contents, number) { threads[Int(thread)] = name }
         }
         self.threads = threads
     }
@@ -56,8 +53,7 @@ public struct Record: Sendable, CustomStringConvertible {
 
     /// The events of a thread, read one by one. Of a record that was changed, they end where it cannot be read.
     public func events(ofThread number: Int) -> some Sequence<Event> {
-        let events = Events(contents, UInt32(clamping: number))
-        return IteratorSequence(events)
+        Events(contents, UInt32(clamping: number)).lazy.map { $0.event }
     }
 
     /// An event of a connection, or the start of a thread.
@@ -73,15 +69,14 @@ public struct Record: Sendable, CustomStringConvertible {
     var happenings: [(time: RunLoop.Instant, happening: Happening)] {
         var all: [(time: RunLoop.Instant, happening: Happening)] = []
         for number in threads.keys.sorted() {
-            var events = Events(contents, UInt32(number))
-            while case .some(let (event, happening)) = events.nextEvent() {
-                if let happening { all.append((event.time, happening)) }
+            for case (let event, let happening?) in Events(contents, UInt32(number)) {
+                all.append((event.time, happening))
             }
         }
         return all.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }.map(\.element)
     }
 
-    private struct Events: IteratorProtocol {
+    private struct Events: Sequence, IteratorProtocol {
         private var reader: TapeReader
         private let contents: RecordContents
         private var number: UInt64 = 0
@@ -92,9 +87,7 @@ public struct Record: Sendable, CustomStringConvertible {
             self.contents = contents
         }
 
-        mutating func next() -> Event? { nextEvent()?.event }
-
-        mutating func nextEvent() -> (event: Event, happening: Happening?)? {
+        mutating func next() -> (event: Event, happening: Happening?)? {
             guard !reader.isAtEnd else { return nil }
             var (text, happening) = ("the time", Happening?.none)
             if reader.next >= 0x80 {

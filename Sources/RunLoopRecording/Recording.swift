@@ -31,7 +31,7 @@ public func withRecording<Result>(
     to path: String, options: RecordingOptions = RecordingOptions(), _ body: (RunLoop) throws -> Result
 ) throws -> Result {
     let file = try RecordFile(path, options, wallTime: RunLoop.realWorld.wallTime)
-    return try withTapes(in: TapedWorld(Tapes(recordedIn: file)), body)
+    return try withTapes(in: TapedWorld(Tapes(.records(file))), body)
 }
 
 func withTapes<Result>(in world: TapedWorld, _ body: (RunLoop) throws -> Result) throws -> Result {
@@ -47,7 +47,8 @@ func withTapes<Result>(in world: TapedWorld, _ body: (RunLoop) throws -> Result)
     defer {
         if isMain { RunLoop.mainRemotes.set(nil, in: RunLoop.realWorld) }
         loop.tearDown()
-        world.letGo()
+        // The objects that its threads have shared keep the world.
+        world.shared.removeAll()
         RunLoop.install(previous)
         seat.leave()
     }

@@ -14,22 +14,15 @@ final class RecordFile: Sendable {
         var head: UnsafeMutableRawPointer?
     }
 
-    let keepsPayloads: Bool
-    let keepsOutput: Bool
+    let options: RecordingOptions
     private let path: String
-    private let limit: Int
-    private let partSize: Int
-    private let chunkSize: Int
+    private var chunkSize: Int { options.chunkSize }
     private let wallTime: RunLoop.WallTime
     // Unchecked state behind a lock; the pointer in it is to memory that stays mapped.
     private let state = Locked(State())
 
-    init(
-        _ path: String, _ options: RecordingOptions, wallTime: RunLoop.WallTime
-    ) throws(RecordError) {
-        (self.path, self.wallTime) = (path, wallTime)
-        (limit, partSize, chunkSize) = (options.limit, options.partSize, options.chunkSize)
-        (keepsPayloads, keepsOutput) = (options.keepsPayloads, options.keepsOutput)
+    init(_ path: String, _ options: RecordingOptions, wallTime: RunLoop.WallTime) throws(RecordError) {
+        (self.path, self.options, self.wallTime) = (path, options, wallTime)
         rlk_make_hashing_repeatable()
         // Parts of an earlier record would be taken for some of this one.
         var part = 2
@@ -71,8 +64,8 @@ final class RecordFile: Sendable {
         set(.wallTime, UInt64(bitPattern: wallTime.nanoseconds))
         set(.seed0, hashing.seed0)
         set(.seed1, hashing.seed1)
-        set(.keepsPayloads, keepsPayloads ? 1 : 0)
-        set(.keepsOutput, keepsOutput ? 1 : 0)
+        set(.keepsPayloads, options.keepsPayloads ? 1 : 0)
+        set(.keepsOutput, options.keepsOutput ? 1 : 0)
         let arguments = CommandLine.arguments.flatMap { text -> [UInt8] in text.utf8 + [0] }
             .prefix(RecordLayout.pageSize - RecordLayout.argumentsStart)
         set(.argumentsLength, UInt64(arguments.count))
@@ -127,15 +120,13 @@ final class RecordFile: Sendable {
     private func takePlace(_ state: inout State) -> Int? {
         guard !state.isFull else { return nil }
         state.isFull = true
-        if state.end > RecordLayout.pageSize, state.end + chunkSize > partSize, beginPart(&state) != nil { return nil }
-        guard state.before + state.end + chunkSize <= limit else { return nil }
+        if state.end > RecordLayout.pageSize, state.end + chunkSize > options.partSize, beginPart(&state) != nil {
+            return nil
+        }
+        guard state.before + state.end + chunkSize <= options.limit else { return nil }
         state.isFull = false
         defer { state.end += chunkSize }
         return state.end
-    }
-
-    func giveBack(_ tail: UnsafeMutableRawBufferPointer) {
-        munmap(tail.baseAddress, tail.count)
     }
 
     /// A thread that has no tape has asked for something.

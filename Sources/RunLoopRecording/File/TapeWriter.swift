@@ -19,7 +19,7 @@ struct TapeWriter {
 
     /// Nothing is written any more.
     mutating func end() {
-        if let tail { file.giveBack(tail) }
+        if let tail { munmap(tail.baseAddress, tail.count) }
         (tail, hasEnded) = (nil, true)
     }
 

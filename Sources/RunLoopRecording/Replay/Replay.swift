@@ -6,7 +6,7 @@ internal import Synchronization
 /// A replay that is under way: what its threads share.
 final class Replay: Sendable {
     let contents: RecordContents
-    private let options: ReplayOptions
+    let options: ReplayOptions
     private let state = Locked(State())
     /// How many events there were.
     private let progress = Atomic<UInt64>(0)
@@ -68,7 +68,7 @@ final class Replay: Sendable {
         let (hasEnded, resting) = state.withLock { ($0.parked > 0, $0.resting) }
         if hasEnded { options.onEnd(.endOfRecord) }
         let others = resting.filter { $0.key != thread }.sorted { $0.key < $1.key }.map { "; \($0) at \($1)" }.joined()
-        diverge(
+        options.onDivergence(
             Divergence(
                 thread: thread, event: event, recorded: "mail from \(name)",
                 asked: "it, and nobody posts any\(others.isEmpty ? "" : " (other threads wait, too\(others))")"))
@@ -92,17 +92,9 @@ final class Replay: Sendable {
         options.until.map { $0.thread == Int(tape) && event >= $0.event } ?? false
     }
 
-    func reachedLimit() -> Never { options.onEnd(.limit) }
-
-    func lacksPayload(at event: UInt64, of thread: String) -> Never {
-        options.onEnd(.withoutPayload(thread: thread, event: event))
-    }
-
-    func diverge(_ divergence: Divergence) -> Never { options.onDivergence(divergence) }
-
     /// A thread that has no tape asks for something.
     func foreignCall(_ what: String) -> Never {
-        diverge(
+        options.onDivergence(
             Divergence(
                 thread: "a thread that is not part of the record", event: 0, recorded: "nothing of such threads",
                 asked: what))

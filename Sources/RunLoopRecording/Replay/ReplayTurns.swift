@@ -21,6 +21,8 @@ final class ReplayTurns: Sendable {
         var time: Int64
         var standing = Standing.runs
         let signal = Handoff()
+        /// Those that are away come last.
+        var order: (Int, Int64, UInt32) { (standing == .away ? 1 : 0, time, number) }
     }
 
     private struct State {
@@ -32,15 +34,7 @@ final class ReplayTurns: Sendable {
 
         /// Gives the first thread its turn, if it waits for that.
         mutating func next() {
-            var first: Int?
-            for index in places.indices where places[index].standing != .away {
-                guard let other = first else {
-                    first = index
-                    continue
-                }
-                let (one, two) = (places[index], places[other])
-                if (one.time, one.number) < (two.time, two.number) { first = index }
-            }
+            let first = places.indices.min { places[$0].order < places[$1].order }
             guard let first, places[first].standing == .waits else { return }
             places[first].standing = .runs
             turns += 1

@@ -6,33 +6,27 @@ extension TapedSystem {
     // MARK: Paths of sockets
 
     func socketFile(at path: String) -> SocketFile? {
-        call(.socketFile, [.text(path)], .optional(.socketFile)) { real.socketFile(at: path) }
+        call(.socketFile, path, .optional(.socketFile), real.socketFile)
     }
 
     func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
-        call(.setPermissions, [.number(Int(permissions)), .number(descriptor)], .int32) {
-            real.setPermissions(permissions, of: descriptor)
-        }
+        call(.setPermissions, permissions, descriptor, .int32, real.setPermissions)
     }
 
     func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
-        call(.setPermissionsAt, [.number(Int(permissions)), .text(path)], .int32) {
-            real.setPermissions(permissions, at: path)
-        }
+        call(.setPermissionsAt, permissions, path, .int32, real.setPermissions)
     }
 
     // MARK: Files
 
-    func open(_ path: String, flags: Int32) -> Int32 {
-        call(.open, [.text(path), .number(flags)], .int32) { real.open(path, flags: flags) }
-    }
+    func open(_ path: String, flags: Int32) -> Int32 { call(.open, path, flags, .int32, real.open) }
 
     func lock(_ descriptor: Int32) -> Int32 { call(.lock, descriptor, .int32, real.lock) }
 
     func unlock(_ descriptor: Int32) { call(.unlock, descriptor, .none, real.unlock) }
 
     func leads(_ path: String, to descriptor: Int32) -> Bool {
-        call(.leads, [.text(path), .number(descriptor)], .bool) { real.leads(path, to: descriptor) }
+        call(.leads, path, descriptor, .bool, real.leads)
     }
 
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
@@ -52,7 +46,7 @@ extension TapedSystem {
     }
 
     func truncate(_ descriptor: Int32, to length: Int) -> Int32 {
-        call(.truncate, [.number(descriptor), .number(length)], .int32) { real.truncate(descriptor, to: length) }
+        call(.truncate, descriptor, length, .int32, real.truncate)
     }
 
     func sync(_ descriptor: Int32) -> Int32 { call(.sync, descriptor, .int32, real.sync) }
@@ -70,39 +64,26 @@ extension TapedSystem {
     }
 
     func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]? {
-        let coding = Coding<[UInt8]?>.optional(tapes.keepsPayloads ? .bytes : .digest)
-        let bytes = call(.contentsOfFile, [.text(path), .number(most)], coding) {
-            real.contentsOfFile(path, upTo: most)
-        }
+        let bytes = call(.contentsOfFile, path, most, .optional(tapes.payload), real.contentsOfFile)
         if bytes != nil { tapes.needPayload() }
         return bytes
     }
 
-    func exists(_ path: String) -> Bool { call(.exists, [.text(path)], .bool) { real.exists(path) } }
+    func exists(_ path: String) -> Bool { call(.exists, path, .bool, real.exists) }
 
-    func rename(_ path: String, to newPath: String) -> Int32 {
-        call(.rename, [.text(path), .text(newPath)], .int32) { real.rename(path, to: newPath) }
-    }
+    func rename(_ path: String, to newPath: String) -> Int32 { call(.rename, path, newPath, .int32, real.rename) }
 
-    func removeFile(at path: String) -> Int32 {
-        call(.removeFile, [.text(path)], .int32) { real.removeFile(at: path) }
-    }
+    func removeFile(at path: String) -> Int32 { call(.removeFile, path, .int32, real.removeFile) }
 
-    func createDirectory(_ path: String) -> Int32 {
-        call(.createDirectory, [.text(path)], .int32) { real.createDirectory(path) }
-    }
+    func createDirectory(_ path: String) -> Int32 { call(.createDirectory, path, .int32, real.createDirectory) }
 
-    func removeDirectory(_ path: String) -> Int32 {
-        call(.removeDirectory, [.text(path)], .int32) { real.removeDirectory(path) }
-    }
+    func removeDirectory(_ path: String) -> Int32 { call(.removeDirectory, path, .int32, real.removeDirectory) }
 
     func contentsOfDirectory(_ path: String) -> [String]? {
-        call(.contentsOfDirectory, [.text(path)], .optional(.list(.text))) { real.contentsOfDirectory(path) }
+        call(.contentsOfDirectory, path, .optional(.list(.text)), real.contentsOfDirectory)
     }
 
-    func syncDirectory(_ path: String) -> Int32 {
-        call(.syncDirectory, [.text(path)], .int32) { real.syncDirectory(path) }
-    }
+    func syncDirectory(_ path: String) -> Int32 { call(.syncDirectory, path, .int32, real.syncDirectory) }
 
     // MARK: File events
 
@@ -115,7 +96,7 @@ extension TapedSystem {
     }
 
     func unwatch(_ number: Int32, with descriptor: Int32) {
-        call(.unwatchFile, [.number(number), .number(descriptor)], .none) { real.unwatch(number, with: descriptor) }
+        call(.unwatchFile, number, descriptor, .none, real.unwatch)
     }
 }
 
@@ -142,8 +123,7 @@ extension Coding where Value == UnsafeRawBufferPointer? {
             }
         } decode: { bytes in
             guard bytes.flag() else { return nil }
-            guard keepsPayloads else { return UnsafeRawBufferPointer(start: nil, count: 0) }
-            let content = bytes.content()
+            let content = keepsPayloads ? bytes.content() : []
             guard !content.isEmpty else { return UnsafeRawBufferPointer(start: nil, count: 0) }
             let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: content.count, alignment: 16)
             memory.copyBytes(from: content)

@@ -16,11 +16,7 @@ extension TapedSystem {
         let text = "\(child.files) \(child.arguments) \(child.streams) \(child.group)"
         let result = Array(text.utf8).withUnsafeBytes { details in
             call(.start, [.text(child.arguments.joined(separator: " ")), .digest(details)], .started) {
-                do throws(ChildStart.Failure) {
-                    return .success(try real.start(child))
-                } catch {
-                    return .failure(error)
-                }
+                Result { () throws(ChildStart.Failure) in try real.start(child) }
             }
         }
         return try result.get()
@@ -29,14 +25,10 @@ extension TapedSystem {
     func openProcess(_ identifier: Int32) -> Int32 { call(.openProcess, identifier, .int32, real.openProcess) }
 
     func send(_ signal: Int32, toProcess descriptor: Int32) -> Int32 {
-        call(.sendSignal, [.number(signal), .number(descriptor)], .int32) {
-            real.send(signal, toProcess: descriptor)
-        }
+        call(.sendSignal, signal, descriptor, .int32, real.send)
     }
 
-    func kill(_ identifier: Int32, _ signal: Int32) -> Int32 {
-        call(.kill, [.number(identifier), .number(signal)], .int32) { real.kill(identifier, signal) }
-    }
+    func kill(_ identifier: Int32, _ signal: Int32) -> Int32 { call(.kill, identifier, signal, .int32, real.kill) }
 
     func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildState {
         call(.state, [.number(identifier), .number(descriptor), .number(reaps ? 1 : 0)], .childState) {
@@ -45,7 +37,7 @@ extension TapedSystem {
     }
 
     func reapLater(_ identifier: Int32, _ descriptor: Int32) {
-        call(.reapLater, [.number(identifier), .number(descriptor)], .none) { real.reapLater(identifier, descriptor) }
+        call(.reapLater, identifier, descriptor, .none, real.reapLater)
     }
 
     // MARK: The process
@@ -61,33 +53,21 @@ extension TapedSystem {
             .map { $0.map(CChar.init(bitPattern:)) }
     }
 
-    func variable(_ name: String) -> String? {
-        call(.variable, [.text(name)], .optional(.text)) { real.variable(name) }
-    }
+    func variable(_ name: String) -> String? { call(.variable, name, .optional(.text), real.variable) }
 
-    func removeVariable(_ name: String) {
-        call(.removeVariable, [.text(name)], .none) { real.removeVariable(name) }
-    }
+    func removeVariable(_ name: String) { call(.removeVariable, name, .none, real.removeVariable) }
 
     func user(named name: String) throws(SystemError) -> ChildProcess.User {
-        let result = call(.user, [.text(name)], .result(.user)) {
-            outcome { () throws(SystemError) in try real.user(named: name) }
+        let result = call(.user, name, .result(.user)) { name in
+            Result { () throws(SystemError) in try real.user(named: name) }
         }
         return try result.get()
-    }
-
-    private func outcome<Value>(of call: () throws(SystemError) -> Value) -> Result<Value, SystemError> {
-        do throws(SystemError) {
-            return .success(try call())
-        } catch {
-            return .failure(error)
-        }
     }
 
     func count(signal: Int32) throws(SystemError) -> any SignalCounter {
         var counter: (any SignalCounter)?
         let descriptor = call(.countSignal, signal, .result(.int32)) { signal in
-            outcome { () throws(SystemError) in
+            Result { () throws(SystemError) in
                 counter = try real.count(signal: signal)
                 return counter!.descriptor
             }

@@ -19,11 +19,19 @@ final class TapedSystem: SystemCalls {
         tapes.call(kind, arguments, coding, ask)
     }
 
-    /// The same for a call with a descriptor alone.
-    func call<Result>(
-        _ kind: EventKind, _ descriptor: Int32, _ coding: Coding<Result>, _ ask: (Int32) -> Result
+    /// The same for a call with one argument, such as a descriptor.
+    func call<Value: TapedArgument, Result>(
+        _ kind: EventKind, _ value: Value, _ coding: Coding<Result>, _ ask: (Value) -> Result
     ) -> Result {
-        call(kind, [.number(descriptor)], coding) { ask(descriptor) }
+        call(kind, [value.argument], coding) { ask(value) }
+    }
+
+    /// The same for a call with two.
+    func call<First: TapedArgument, Second: TapedArgument, Result>(
+        _ kind: EventKind, _ first: First, _ second: Second, _ coding: Coding<Result>,
+        _ ask: (First, Second) -> Result
+    ) -> Result {
+        call(kind, [first.argument, second.argument], coding) { ask(first, second) }
     }
 
     // MARK: Any descriptor
@@ -85,7 +93,7 @@ final class TapedSystem: SystemCalls {
     }
 
     func listen(_ descriptor: Int32, backlog: Int32) -> Int32 {
-        call(.listen, [.number(descriptor), .number(backlog)], .int32) { real.listen(descriptor, backlog: backlog) }
+        call(.listen, descriptor, backlog, .int32, real.listen)
     }
 
     func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
@@ -138,8 +146,7 @@ final class TapedSystem: SystemCalls {
     func datagramSocket(_ family: Int32) -> Int32 { call(.datagramSocket, family, .int32, real.datagramSocket) }
 
     func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
-        let received = call(.receiveDatagrams, descriptor, .datagrams(keepsPayloads: tapes.keepsPayloads)) {
-            descriptor in
+        let received = call(.receiveDatagrams, descriptor, .datagrams(tapes.payload)) { descriptor in
             let count = real.receive(descriptor, into: slots)
             return Datagrams(
                 count: count,
@@ -242,20 +249,15 @@ extension Coding where Value == QueuedError {
 }
 
 extension Coding where Value == Datagrams {
-    static func datagrams(keepsPayloads: Bool) -> Coding {
+    static func datagrams(_ payload: Coding<[UInt8]>) -> Coding {
         let received = Coding<Datagrams.Received> { datagram, bytes in
             Coding<Endpoint>.endpoint.encode(datagram.address, &bytes)
             bytes.put(datagram.length)
-            if keepsPayloads {
-                bytes.put(datagram.bytes)
-            } else {
-                datagram.bytes.withUnsafeBytes { bytes.put(fixed: TapeCheck.digest($0)) }
-            }
+            payload.encode(datagram.bytes, &bytes)
         } decode: { bytes in
-            let (address, length) = (Coding<Endpoint>.endpoint.decode(&bytes), bytes.number())
-            guard !keepsPayloads else { return .init(address: address, length: length, bytes: bytes.content()) }
-            _ = bytes.fixed()
-            return .init(address: address, length: length, bytes: [])
+            .init(
+                address: Coding<Endpoint>.endpoint.decode(&bytes), length: bytes.number(),
+                bytes: payload.decode(&bytes))
         }
         return Coding { datagrams, bytes in
             bytes.put(datagrams.count)

@@ -27,27 +27,17 @@ struct ByteEncoder {
     mutating func put(_ text: String) { put(text.utf8) }
 }
 
-/// Reads the bytes of a ``ByteEncoder``. Past the end it reads zeros, and ``isValid`` is `false`.
-struct ByteDecoder {
-    private var rest: ArraySlice<UInt8>
-    private(set) var isValid = true
+/// Bytes that are read one after another, and the numbers that they mean.
+protocol ByteSource {
+    /// The next byte; 0 past the end.
+    mutating func byte() -> UInt8
+}
 
-    init(_ bytes: [UInt8]) {
-        rest = bytes[...]
-    }
-
-    private mutating func next() -> UInt8 {
-        guard let byte = rest.popFirst() else {
-            isValid = false
-            return 0
-        }
-        return byte
-    }
-
+extension ByteSource {
     mutating func unsigned() -> UInt64 {
         var (number, shift): (UInt64, UInt64) = (0, 0)
         while true {
-            let byte = next()
+            let byte = byte()
             number |= UInt64(byte & 0x7f) << shift
             shift += 7
             if byte < 0x80 || shift > 63 { return number }
@@ -55,12 +45,31 @@ struct ByteDecoder {
     }
 
     mutating func number() -> Int { Int(zigzag: unsigned()) }
-    mutating func int32() -> Int32 { Int32(clamping: number()) }
-    mutating func flag() -> Bool { next() != 0 }
 
     mutating func fixed() -> UInt32 {
-        stride(from: 0, to: 32, by: 8).reduce(0) { $0 | UInt32(next()) << UInt32($1) }
+        stride(from: UInt32(0), to: 32, by: 8).reduce(0) { $0 | UInt32(byte()) << $1 }
     }
+}
+
+/// Reads the bytes of a ``ByteEncoder``. Past the end ``isValid`` is `false`.
+struct ByteDecoder: ByteSource {
+    private var rest: ArraySlice<UInt8>
+    private(set) var isValid = true
+
+    init(_ bytes: [UInt8]) {
+        rest = bytes[...]
+    }
+
+    mutating func byte() -> UInt8 {
+        guard let byte = rest.popFirst() else {
+            isValid = false
+            return 0
+        }
+        return byte
+    }
+
+    mutating func int32() -> Int32 { Int32(clamping: number()) }
+    mutating func flag() -> Bool { byte() != 0 }
 
     mutating func content() -> [UInt8] {
         let count = unsigned()

@@ -31,9 +31,9 @@ enum EventKind: UInt8 {
             .openNotifySocket:
             []
         case .answer, .check, .read, .isSocket, .prepare, .close, .socket, .accept, .localAddress, .peerAddress,
-            .hasInput,
-            .endWriting, .unsentOutput, .resetWhenClosed, .datagramSocket, .receiveDatagrams, .takeQueuedError, .lock,
-            .unlock, .sync, .map, .duplicate, .openProcess, .countSignal, .takeSignals, .ignoreSignal:
+            .hasInput, .endWriting, .unsentOutput, .resetWhenClosed, .datagramSocket, .receiveDatagrams,
+            .takeQueuedError, .lock, .unlock, .sync, .map, .duplicate, .openProcess, .countSignal, .takeSignals,
+            .ignoreSignal:
             [.number]
         case .readAt, .write, .send, .sendPieces, .listen, .setPermissions, .sendSignal, .kill, .reapLater, .truncate,
             .unwatchFile:
@@ -55,6 +55,22 @@ enum EventKind: UInt8 {
     }
 }
 
+/// A value that is an argument of a call as it is.
+protocol TapedArgument {
+    var argument: Argument { get }
+}
+
+extension TapedArgument where Self: BinaryInteger {
+    var argument: Argument { .number(Int(self)) }
+}
+
+extension Int: TapedArgument {}
+extension Int32: TapedArgument {}
+extension UInt32: TapedArgument {}
+extension String: TapedArgument {
+    var argument: Argument { .text(self) }
+}
+
 /// An argument of a call.
 enum Argument {
     enum Kind {
@@ -66,9 +82,7 @@ enum Argument {
     case digest(UnsafeRawBufferPointer)
 
     static func number(_ number: Int32) -> Argument { .number(Int(number)) }
-}
 
-extension Argument {
     /// The bytes of some arguments, as a tape has them.
     static func encode(_ arguments: [Argument]) -> [UInt8] {
         var bytes = ByteEncoder()

@@ -14,7 +14,7 @@ final class RecordingTape: Tape {
 
     init(number: UInt32, _ file: RecordFile) {
         writer = TapeWriter(file, tape: number)
-        (keepsPayloads, keepsOutput) = (file.keepsPayloads, file.keepsOutput)
+        (keepsPayloads, keepsOutput) = (file.options.keepsPayloads, file.options.keepsOutput)
         super.init(number: number)
     }
 
@@ -68,25 +68,20 @@ final class RecordingTape: Tape {
     // MARK: Mail
 
     override func posted(isRefused: Bool) -> Bool {
-        if isRefused {
-            let count = posts
-            if begin(.refused, 10) { writer.put(count) }
-            writer.commit()
-        } else {
-            posts += 1
-        }
+        if isRefused { note(.refused, after: posts) } else { posts += 1 }
         return isRefused
     }
 
     override func finds(_ isThere: Bool) -> Bool {
-        if isThere {
-            let count = looks
-            if begin(.foundMail, 10) { writer.put(count) }
-            writer.commit()
-        } else {
-            looks += 1
-        }
+        if isThere { note(.foundMail, after: looks) } else { looks += 1 }
         return isThere
+    }
+
+    /// Notes an event that happened after as many posts or looks.
+    @inline(__always)
+    private func note(_ kind: EventKind, after count: UInt64) {
+        if begin(kind, 10) { writer.put(count) }
+        writer.commit()
     }
 
     override func decides(_ decision: Bool) -> Bool {

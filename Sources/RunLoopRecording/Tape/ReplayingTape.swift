@@ -46,7 +46,7 @@ final class ReplayingTape: Tape {
         if reader.isAtEnd { stop { replay.tapeEnded(number) } }
         eventBegin = reader
         replay.turns.wait(number, for: nextTime)
-        if replay.ends(at: event, of: number) { stop { replay.reachedLimit() } }
+        if replay.ends(at: event, of: number) { stop { replay.options.onEnd(.limit) } }
     }
 
     /// The time of the next event: the last reading of the clock or, if the event is a wait, the reading after it.
@@ -70,12 +70,12 @@ final class ReplayingTape: Tape {
     private func diverge(_ asked: String) -> Never {
         var recorded = eventBegin
         let text = EventText.describe(&recorded, after: lastTime, replay.contents)
-        stop { replay.diverge(Divergence(thread: name, event: event, recorded: text, asked: asked)) }
+        stop { replay.options.onDivergence(Divergence(thread: name, event: event, recorded: text, asked: asked)) }
     }
 
     private func damaged() -> Never {
         stop {
-            replay.diverge(
+            replay.options.onDivergence(
                 Divergence(
                     thread: name, event: checkedEvent,
                     recorded: "other bytes than were recorded, in an event up to \(event)", asked: "no more"))
@@ -84,7 +84,7 @@ final class ReplayingTape: Tape {
 
     /// The program reads bytes that the record does not have.
     func lacksPayload() -> Never {
-        stop { replay.lacksPayload(at: event, of: name) }
+        stop { replay.options.onEnd(.withoutPayload(thread: name, event: event)) }
     }
 
     private func check(_ expected: UInt16) {

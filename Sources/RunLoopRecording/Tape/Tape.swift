@@ -16,16 +16,8 @@ class Tape {
     /// The tape of the calling thread.
     static var current: Tape? {
         // Unmanaged: the thread has a pointer, and the world keeps the tape.
-        rlk_get_thread_tape().map { Unmanaged<Tape>.fromOpaque($0).takeUnretainedValue() }
-    }
-
-    /// Makes it the calling thread's.
-    func install() {
-        rlk_set_thread_tape(Unmanaged.passUnretained(self).toOpaque())
-    }
-
-    static func uninstall() {
-        rlk_set_thread_tape(nil)
+        get { rlk_get_thread_tape().map { Unmanaged<Tape>.fromOpaque($0).takeUnretainedValue() } }
+        set { rlk_set_thread_tape(newValue.map { Unmanaged.passUnretained($0).toOpaque() }) }
     }
 
     // MARK: The driver
@@ -84,33 +76,19 @@ struct Coding<Value>: Sendable {
 }
 
 extension Coding where Value == Int32 {
-    static let int32 = Coding {
-        $1.put(Int($0))
-    } decode: {
-        $0.int32()
-    }
+    static let int32 = Coding(encode: { $1.put(Int($0)) }, decode: { $0.int32() })
 }
 
 extension Coding where Value == Int {
-    static let int = Coding {
-        $1.put($0)
-    } decode: {
-        $0.number()
-    }
+    static let int = Coding(encode: { $1.put($0) }, decode: { $0.number() })
 }
 
 extension Coding where Value == Bool {
-    static let bool = Coding {
-        $1.put($0)
-    } decode: {
-        $0.flag()
-    }
+    static let bool = Coding(encode: { $1.put($0) }, decode: { $0.flag() })
 }
 
 extension Coding where Value == Void {
-    static let none = Coding { _, _ in
-    } decode: { _ in
-    }
+    static let none = Coding(encode: { _, _ in }, decode: { _ in })
 }
 
 extension Coding {
@@ -138,19 +116,11 @@ extension Coding {
 }
 
 extension Coding where Value == String {
-    static let text = Coding {
-        $1.put($0)
-    } decode: {
-        $0.text()
-    }
+    static let text = Coding(encode: { $1.put($0) }, decode: { $0.text() })
 }
 
 extension Coding where Value == [UInt8] {
-    static let bytes = Coding {
-        $1.put($0)
-    } decode: {
-        $0.content()
-    }
+    static let bytes = Coding(encode: { $1.put($0) }, decode: { $0.content() })
 
     /// Not the bytes themselves: for a record that keeps none.
     static let digest = Coding { content, bytes in

@@ -1,5 +1,5 @@
 /// Reads the bytes of a tape, one chunk after another. Behind the end there are only zeros.
-struct TapeReader {
+struct TapeReader: ByteSource {
     private let chunks: [UnsafeRawBufferPointer]
     private var chunk = 0
     private var position = 0
@@ -28,22 +28,6 @@ struct TapeReader {
         return byte
     }
 
-    mutating func unsigned() -> UInt64 {
-        var (number, shift): (UInt64, UInt64) = (0, 0)
-        while true {
-            let byte = byte()
-            number |= UInt64(byte & 0x7f) << shift
-            shift += 7
-            if byte < 0x80 || shift > 63 { return number }
-        }
-    }
-
-    mutating func number() -> Int { Int(zigzag: unsigned()) }
-
-    mutating func fixed() -> UInt32 {
-        stride(from: UInt32(0), to: 32, by: 8).reduce(0) { $0 | UInt32(byte()) << $1 }
-    }
-
     /// Fills memory with bytes that were put together.
     mutating func fill(_ room: UnsafeMutableRawBufferPointer) {
         var filled = 0
@@ -63,14 +47,7 @@ struct TapeReader {
     }
 
     /// The bytes of a block, which begins with their number.
-    mutating func block() -> [UInt8] {
-        let count = unsigned()
-        guard count <= remaining else {
-            isOver = true
-            return []
-        }
-        return bytes(Int(count))
-    }
+    mutating func block() -> [UInt8] { bytes(Int(clamping: unsigned())) }
 
     /// Bytes that were put together.
     mutating func bytes(_ count: Int) -> [UInt8] {

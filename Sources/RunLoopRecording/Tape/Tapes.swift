@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// The tapes of all threads of a run, which is recorded or replayed. Any thread.
 final class Tapes: Sendable {
-    private enum Mode {
+    enum Mode {
         case records(RecordFile)
         case replays(Replay)
     }
@@ -13,12 +13,8 @@ final class Tapes: Sendable {
     /// The number of the thread that was made last.
     private let lastNumber = Atomic<UInt32>(0)
 
-    init(recordedIn file: RecordFile) {
-        mode = .records(file)
-    }
-
-    init(of replay: Replay) {
-        mode = .replays(replay)
+    init(_ mode: Mode) {
+        self.mode = mode
     }
 
     var replay: Replay? {
@@ -27,10 +23,13 @@ final class Tapes: Sendable {
 
     var keepsPayloads: Bool {
         switch mode {
-        case .records(let file): file.keepsPayloads
+        case .records(let file): file.options.keepsPayloads
         case .replays(let replay): replay.contents.keepsPayloads
         }
     }
+
+    /// The bytes that the program reads: all of them, or their digest.
+    var payload: Coding<[UInt8]> { keepsPayloads ? .bytes : .digest }
 
     /// A number for one more thread.
     func takeNumber() -> UInt32 {
@@ -69,7 +68,9 @@ final class Tapes: Sendable {
     /// The program is about to see bytes that were read. A replay ends here if the record has none.
     func needPayload() {
         guard let replay, !keepsPayloads else { return }
-        guard let tape = Tape.current as? ReplayingTape else { replay.lacksPayload(at: 0, of: "another thread") }
+        guard let tape = Tape.current as? ReplayingTape else {
+            replay.options.onEnd(.withoutPayload(thread: "another thread", event: 0))
+        }
         tape.lacksPayload()
     }
 

@@ -57,9 +57,9 @@ final class TapedLookups: HostLookups {
     private func send(_ answer: Answer, _ number: Int, to asker: Asker) {
         let former = Tape.current
         let sender = Tape(number: UInt32(truncatingIfNeeded: number))
-        sender.install()
+        Tape.current = sender
         asker(number, answer)
-        if let former { former.install() } else { Tape.uninstall() }
+        Tape.current = former
         withExtendedLifetime(sender) {}
     }
 

@@ -21,13 +21,13 @@ struct TapedSeat: Seat {
     func wasTaken(by thread: ThreadHandle) { real?.wasTaken(by: thread) }
 
     func take() -> any Driver {
-        tape.install()
+        Tape.current = tape
         return TapedDriver(real?.take(), tape, waker)
     }
 
     func leave() {
         tape.end()
-        Tape.uninstall()
+        Tape.current = nil
         real?.leave()
         end?.give()
     }

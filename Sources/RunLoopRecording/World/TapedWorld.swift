@@ -11,14 +11,9 @@ final class TapedWorld: World {
 
     init(_ tapes: Tapes) {
         self.tapes = tapes
-        RunLoop.RandomNumbers.source.set({ [tapes] in Self.randomNumber(tapes) }, in: self)
+        RunLoop.RandomNumbers.source.set({ Self.randomNumber() }, in: self)
         WorldSystem.calls.set(TapedSystem(tapes), in: self)
         HostResolver.lookups.set(TapedLookups(tapes), in: self)
-    }
-
-    /// Releases the objects that its threads have shared, which keep it.
-    func letGo() {
-        shared.removeAll()
     }
 
     // MARK: Answers
@@ -44,7 +39,7 @@ final class TapedWorld: World {
         return now + (time - wallTime)
     }
 
-    private static func randomNumber(_ tapes: Tapes) -> UInt64 {
+    private static func randomNumber() -> UInt64 {
         var system = SystemRandomNumberGenerator()
         guard let tape = Tape.current else { return system.next() }
         return UInt64(bitPattern: Int64(tape.call(.randomNumber, [], .int) { Int(Int64(bitPattern: system.next())) }))
