@@ -31,7 +31,7 @@ public func withReplay<Result>(
     return try withTapes(in: TapedWorld(Tapes(.replays(Replay(contents, options)))), body)
 }
 
-/// Executes the program of this process again, with its arguments and these seeds. Returns only if that fails, the reason.
+/// Executes the program of this process again, with its arguments and these seeds. Returns the reason if that fails.
 private func executeAgain(_ seeds: (UInt64, UInt64)) -> Int32 {
     let arguments = UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc)) + [nil]
     let text = "\(String(seeds.0, radix: 16)),\(String(seeds.1, radix: 16))"

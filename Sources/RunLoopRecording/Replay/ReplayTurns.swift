@@ -45,12 +45,10 @@ final class ReplayTurns: Sendable {
     private let state = Locked(State())
     private static let patience = Duration.milliseconds(50)
 
-    /// A thread begins.
     func begin(_ number: UInt32, at time: Int64) {
         state.withLock { $0.places.append(Place(number: number, time: time)) }
     }
 
-    /// It has ended.
     func end(_ number: UInt32) {
         state.withLock { state in
             if let index = state.index(of: number) { state.places.remove(at: index) }

@@ -165,7 +165,6 @@ extension Coding where Value == ChildProcess.User {
 }
 
 extension Coding {
-    /// A value or an error of the system.
     static func result<Success>(_ coding: Coding<Success>) -> Coding where Value == Result<Success, SystemError> {
         Coding { result, bytes in
             switch result {

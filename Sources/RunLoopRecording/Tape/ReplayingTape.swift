@@ -69,17 +69,15 @@ final class ReplayingTape: Tape {
 
     private func diverge(_ asked: String) -> Never {
         var recorded = eventBegin
-        let text = EventText.describe(&recorded, after: lastTime, replay.contents)
-        stop { replay.options.onDivergence(Divergence(thread: name, event: event, recorded: text, asked: asked)) }
+        diverge(at: event, EventText.describe(&recorded, after: lastTime, replay.contents), asked)
+    }
+
+    private func diverge(at event: UInt64, _ recorded: String, _ asked: String) -> Never {
+        stop { replay.options.onDivergence(Divergence(thread: name, event: event, recorded: recorded, asked: asked)) }
     }
 
     private func damaged() -> Never {
-        stop {
-            replay.options.onDivergence(
-                Divergence(
-                    thread: name, event: checkedEvent,
-                    recorded: "other bytes than were recorded, in an event up to \(event)", asked: "no more"))
-        }
+        diverge(at: checkedEvent, "other bytes than were recorded, in an event up to \(event)", "no more")
     }
 
     /// The program reads bytes that the record does not have.

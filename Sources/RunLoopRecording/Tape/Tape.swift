@@ -92,7 +92,6 @@ extension Coding where Value == Void {
 }
 
 extension Coding {
-    /// A value that may be missing.
     static func optional<Wrapped>(_ coding: Coding<Wrapped>) -> Coding where Value == Wrapped? {
         Coding {
             $1.put($0 != nil)

@@ -73,7 +73,6 @@ struct TapeReader: ByteSource {
         if rest > 0 { isOver = true }
     }
 
-    /// How many bytes are left.
     var remaining: UInt64 {
         guard !isAtEnd else { return 0 }
         return UInt64(chunks[chunk...].reduce(-position) { $0 + $1.count })

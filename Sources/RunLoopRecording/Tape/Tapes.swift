@@ -31,7 +31,6 @@ final class Tapes: Sendable {
     /// The bytes that the program reads: all of them, or their digest.
     var payload: Coding<[UInt8]> { keepsPayloads ? .bytes : .digest }
 
-    /// A number for one more thread.
     func takeNumber() -> UInt32 {
         lastNumber.add(1, ordering: .relaxed).newValue
     }

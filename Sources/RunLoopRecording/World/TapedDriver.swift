@@ -18,30 +18,19 @@ final class TapedDriver: Driver {
     }
 
     func check(_ descriptor: Int32) throws(DescriptorError) {
-        let error = tape.call(.check, [.number(descriptor)], .optional(.descriptorError(descriptor))) {
-            failure { () throws(DescriptorError) in try real!.check(descriptor) }
-        }
-        if let error { throw error }
+        try tape.call(.check, [.number(descriptor)], .outcome(of: descriptor)) {
+            Result { () throws(DescriptorError) in try real!.check(descriptor) }
+        }.get()
     }
 
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError) {
         let arguments: [Argument] = [
             .number(descriptor), .number(Int(events.rawValue)), .number(Int(token.slot)), .number(Int(token.version)),
         ]
-        let error = tape.call(.watch, arguments, .optional(.descriptorError(descriptor))) {
-            failure { () throws(DescriptorError) in try real!.watch(descriptor, for: events, token: token) }
-        }
-        if let error { throw error }
+        try tape.call(.watch, arguments, .outcome(of: descriptor)) {
+            Result { () throws(DescriptorError) in try real!.watch(descriptor, for: events, token: token) }
+        }.get()
         tape.watched(token)
-    }
-
-    private func failure(of call: () throws(DescriptorError) -> Void) -> DescriptorError? {
-        do throws(DescriptorError) {
-            try call()
-            return nil
-        } catch {
-            return error
-        }
     }
 
     func watchWallClock(token: SourceToken) {
@@ -56,19 +45,22 @@ final class TapedDriver: Driver {
     }
 }
 
-extension Coding where Value == DescriptorError {
-    static func descriptorError(_ descriptor: Int32) -> Coding {
-        Coding { error, bytes in
+extension Coding where Value == Result<Void, DescriptorError> {
+    static func outcome(of descriptor: Int32) -> Coding {
+        Coding { result, bytes in
+            guard case .failure(let error) = result else { return bytes.put(false) }
+            bytes.put(true)
             switch error {
             case .notOpen: bytes.put(-1)
             case .notPollable: bytes.put(-2)
             case .system(_, let reason): bytes.put(Int(reason))
             }
         } decode: { bytes in
-            switch bytes.int32() {
-            case -1: .notOpen(descriptor)
-            case -2: .notPollable(descriptor)
-            case let reason: .system(descriptor, errno: reason)
+            guard bytes.flag() else { return .success(()) }
+            return switch bytes.int32() {
+            case -1: .failure(.notOpen(descriptor))
+            case -2: .failure(.notPollable(descriptor))
+            case let reason: .failure(.system(descriptor, errno: reason))
             }
         }
     }
