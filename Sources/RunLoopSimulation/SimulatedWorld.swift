@@ -79,9 +79,10 @@ package final class SimulatedWorld: World {
 
     package func makeLatch(openedBy waker: any Waker) -> any Latch {
         let opener = waker as? VirtualWaker
-        return Timeline.VirtualLatch(
-            on: timeline, waiter: RunLoop.installed?.virtualDriver?.thread ?? timeline.main,
+        let state = Timeline.LatchState(
+            waiter: RunLoop.installed?.virtualDriver?.thread ?? timeline.main,
             opener: opener?.thread ?? timeline.main, isOutside: opener?.timeline !== timeline)
+        return VirtualLatch(timeline: timeline, state: state)
     }
 
     /// Gives its threads descriptors that the system does not know: new threads, and the thread of `loop`.
@@ -126,6 +127,18 @@ package final class SimulatedWorld: World {
     package var wallTime: RunLoop.WallTime { clock.time }
 
     package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { clock.instant(of: time) }
+}
+
+/// A latch at which a thread rests in virtual time.
+private struct VirtualLatch: Latch {
+    let timeline: Timeline
+    let state: Timeline.LatchState
+
+    func open() {
+        timeline.open(state)
+    }
+
+    func wait() -> Bool { timeline.wait(at: state) != .starved }
 }
 
 private struct VirtualSeat: Seat {

@@ -20,7 +20,7 @@
 /// A link belongs to the thread of its loop and is not `Sendable`; other threads stop it through its ``remote``.
 ///
 /// Source: Apple's page on `CADisplayLink`.
-public final class DisplayLink: RunLoop.TimedItem {
+public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     private var block: ((DisplayLink) -> Void)?
     private(set) var schedule: FrameSchedule
 
@@ -238,7 +238,6 @@ public final class DisplayLink: RunLoop.TimedItem {
         if !isPaused { begin(in: loop) }
     }
 
-    /// Its source has reported a frame.
     func frameCame() {
         guard let loop, isValid, !isPaused, !isCalling, schedule.isDue else { return }
         loop.checkThread()

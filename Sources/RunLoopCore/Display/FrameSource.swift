@@ -28,7 +28,7 @@ public final class FrameSource {
 
     /// The number of the frame that was reported last.
     private(set) var frame: Int64 = 0
-    private var links: [DisplayLink] = []
+    private var followers: [any FrameFollower] = []
 
     /// A source without links.
     ///
@@ -66,7 +66,7 @@ public final class FrameSource {
         }
         self.timestamp = timestamp
         // The call of a link may take others out.
-        for link in links where links.contains(where: { $0 === link }) { link.frameCame() }
+        for follower in followers where followers.contains(where: { $0 === follower }) { follower.frameCame() }
     }
 
     /// The date of a frame, as far as it can be told.
@@ -77,22 +77,30 @@ public final class FrameSource {
 
     // MARK: Links
 
-    func add(_ link: DisplayLink) {
-        links.append(link)
+    func add(_ follower: any FrameFollower) {
+        followers.append(follower)
         linksChanged()
     }
 
-    func remove(_ link: DisplayLink) {
-        links.removeAll { $0 === link }
+    func remove(_ follower: any FrameFollower) {
+        followers.removeAll { $0 === follower }
         linksChanged()
     }
 
     func linksChanged() {
-        let isWanted = links.contains { !$0.isPaused }
+        let isWanted = followers.contains { !$0.isPaused }
         guard isWanted != self.isWanted else { return }
         self.isWanted = isWanted
         wantedHandler?(isWanted)
     }
+}
+
+/// A display link, as its source knows it.
+protocol FrameFollower: AnyObject {
+    var isPaused: Bool { get }
+
+    /// The source has reported a frame.
+    func frameCame()
 }
 
 @available(*, unavailable, message: "a frame source belongs to the thread of its links' loop")

@@ -69,4 +69,12 @@ extension RunLoop {
 
     /// A handle by which other threads send requests to this loop. Any thread may use it.
     public var remote: Remote { Remote(mailbox) }
+
+    /// A loop of the calling thread.
+    ///
+    /// - Parameter remote: one that was handed out before the loop was made; a new one unless given.
+    package convenience init(driver: any Driver, world: any World, remote: Remote? = nil, name: String? = nil) {
+        let mailbox = remote?.mailbox ?? Mailbox(waker: driver.waker, name: name)
+        self.init(driver: driver, world: world, mailbox: mailbox, name: name)
+    }
 }

@@ -1,7 +1,7 @@
 extension RunLoop {
     /// An item that something outside of the loop makes ready, for example a ``CustomSource`` or a ``DescriptorSource``.
     /// You cannot subclass this class: it has no public initializer.
-    open class Source: UntimedItem {
+    open class Source: UntimedItem, SignalQueueNode, ParkedListNode {
         /// Among sources that are ready, smaller numbers are served earlier, and equal ones in the order in which they
         /// became ready.
         public final let order: Int
@@ -31,11 +31,10 @@ extension RunLoop {
         }
         final override var keepsAlive: Bool { keepsModesAlive }
 
-        /// The number of the signal that it waits with; 0 if it was not signalled, or has been served.
+        /// The number of the signal that it waits with; 0 if it was not signalled.
         @exclusivity(unchecked) final var signalNumber: UInt64 = 0
         /// The driver's name for it while its descriptor is watched or parked.
         @exclusivity(unchecked) final var token: SourceToken?
-        /// Its index among those that are parked, if it is parked.
         @exclusivity(unchecked) final var parkedIndex: Int?
 
         /// The number of its name in the log that asked for it last, and that log's number; 0 if it was named since.

@@ -56,9 +56,9 @@ public final class RunLoop {
     /// How many of them observe runs: while none does, a pass need not ask for each activity.
     @exclusivity(unchecked) private(set) var observerCount = 0
 
-    @exclusivity(unchecked) var signals = SignalQueue()
+    @exclusivity(unchecked) var signals = SignalQueue<Source>()
     @exclusivity(unchecked) var descriptors = SlotTable<Source>()
-    @exclusivity(unchecked) var parked = ParkedList()
+    @exclusivity(unchecked) var parked = ParkedList<Source>()
     /// Whether any descriptor source has had an order other than 0.
     @exclusivity(unchecked) var hasOrderedDescriptors = false
 
@@ -130,11 +130,11 @@ public final class RunLoop {
         var isStopped = false
     }
 
-    /// A loop of the calling thread. Its remote may have been handed out before.
-    package init(driver: any Driver, world: any World, remote: Remote? = nil, name: String? = nil) {
+    /// A loop of the calling thread. Its mailbox may have been handed out before.
+    init(driver: any Driver, world: any World, mailbox: Mailbox<RunLoop>, name: String?) {
         self.driver = driver
         self.world = world
-        mailbox = remote?.mailbox ?? Mailbox(waker: driver.waker, name: name)
+        self.mailbox = mailbox
         self.name = name
         isVirtual = world.isVirtual
         timeOfPass = driver.now

@@ -24,9 +24,6 @@ class DiskNode {
         if !ownership.allows(use, to: user) { throw Refusal(EACCES) }
     }
 
-    /// Its present or last place; `nil` for the root.
-    final var place: NameChange.Place? { directory.map { NameChange.Place(directory: $0, name: name) } }
-
     /// Whether its name leads to it.
     final var isNamed: Bool { name.isEmpty || directory?.names[name] === self }
 

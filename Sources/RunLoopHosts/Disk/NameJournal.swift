@@ -65,3 +65,8 @@ struct NameJournal {
         changes.removeAll()
     }
 }
+
+extension DiskNode {
+    /// Its present or last place; `nil` for the root.
+    var place: NameChange.Place? { directory.map { NameChange.Place(directory: $0, name: name) } }
+}

@@ -97,41 +97,10 @@ final class SocketTable: NetworkNode {
     /// The table of the machine that has an address.
     func table(at address: Endpoint) -> SocketTable? { network.node(at: address, from: self) as? SocketTable }
 
-    /// The socket that receives a connection to an address. Among several, chance decides.
-    func listener(at address: Endpoint) -> SimulatedSocket? {
-        let listening = sockets(SimulatedSocket.self, at: address).filter { $0.isListening }
-        guard listening.count > 1 else { return listening.first }
-        return listening[
-            network.chance.outcome(on: name, "chooses a listener", usual: 0, in: 0...(listening.count - 1))]
-    }
-
     /// The bound sockets that receive what is sent to an address.
-    private func sockets<Socket: BoundSocket>(_ kind: Socket.Type, at address: Endpoint) -> [Socket] {
+    func sockets<Socket: BoundSocket>(_ kind: Socket.Type, at address: Endpoint) -> [Socket] {
         let place = Place(address, isDatagram: kind.isDatagram)
         return place.flatMap { bound[$0] }?.compactMap { $0 as? Socket }.filter { $0.covers(address) } ?? []
-    }
-
-    /// The socket of a path.
-    func datagramSocket(at path: Endpoint) -> SimulatedDatagramSocket? {
-        sockets(SimulatedDatagramSocket.self, at: path).first
-    }
-
-    /// The socket that receives a datagram: as on Linux one that is connected to the sender, or else one of just this
-    /// address, and among equal ones the last to be bound. Among those that share a port, chance decides.
-    func datagramSocket(at address: Endpoint, from sender: Endpoint) -> SimulatedDatagramSocket? {
-        let ranked = sockets(SimulatedDatagramSocket.self, at: address).map { ($0, $0.rank(for: sender)) }
-        guard let best = ranked.map(\.1).max(), best >= 0 else { return nil }
-        let receivers = ranked.filter { $0.1 == best }.map(\.0)
-        guard receivers.count > 1, receivers.allSatisfy({ $0.reusesPort }) else { return receivers.last }
-        return receivers[
-            network.chance.outcome(on: name, "chooses a socket", usual: 0, in: 0...(receivers.count - 1))]
-    }
-
-    /// The sockets that receive what is sent to a group, or to all hosts.
-    func datagramSockets(at address: Endpoint) -> [SimulatedDatagramSocket] {
-        sockets(SimulatedDatagramSocket.self, at: address).filter {
-            address.isBroadcast || $0.groups.contains(address.hostText)
-        }
     }
 
     /// The reason why a connection to a path of no socket fails.
@@ -139,13 +108,5 @@ final class SocketTable: NetworkNode {
         if let socket = bound[.path(path)]?.first, type(of: socket).isDatagram != isDatagram { return EPROTOTYPE }
         guard files[path] == nil, !path.hasPrefix("@") else { return nil }
         return disk.reason(againstUseOf: Directories.absolute(path, from: "/")) ?? ECONNREFUSED
-    }
-}
-
-extension SimulatedDatagramSocket {
-    /// How well it suits a datagram; negative if it does not receive it.
-    fileprivate func rank(for sender: Endpoint) -> Int {
-        if let peerAddress, peerAddress != sender { return -1 }
-        return (peerAddress == nil ? 0 : 4) + (localAddress.isWildcard ? 0 : 2) + (family == sender.family ? 1 : 0)
     }
 }

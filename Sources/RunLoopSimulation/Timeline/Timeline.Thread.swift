@@ -15,7 +15,7 @@ extension Timeline {
         /// The end of another thread.
         case join(UnownedReference<Thread>)
         /// The moment when another thread opens the latch.
-        case latch(UnownedReference<VirtualLatch>)
+        case latch(UnownedReference<LatchState>)
         /// The signal of a semaphore or condition of the C library, without a limit.
         case signal(of: StaticString)
         case ended
@@ -206,9 +206,8 @@ extension Timeline {
         }
     }
 
-    /// A latch at which a thread rests, shared by it and its opener. Its state changes under the lock.
-    final class VirtualLatch: Latch {
-        private let timeline: Timeline
+    /// A latch, shared by its waiter and its opener. Its state changes under the lock.
+    final class LatchState: Sendable {
         /// The thread that waits at it.
         let waiter: Thread
         /// The thread that opens it, if it belongs to the simulation.
@@ -219,14 +218,8 @@ extension Timeline {
         /// Whether the thread has learned that nobody will open it.
         let isTold = Atomic(false)
 
-        init(on timeline: Timeline, waiter: Thread, opener: Thread, isOutside: Bool) {
-            (self.timeline, self.waiter, self.opener, self.isOutside) = (timeline, waiter, opener, isOutside)
+        init(waiter: Thread, opener: Thread, isOutside: Bool) {
+            (self.waiter, self.opener, self.isOutside) = (waiter, opener, isOutside)
         }
-
-        func open() {
-            timeline.open(self)
-        }
-
-        func wait() -> Bool { timeline.wait(at: self) != .starved }
     }
 }

@@ -326,7 +326,7 @@ final class Timeline: Sendable {
         change { _ in thread.isWoken = false }
     }
 
-    func wait(at latch: VirtualLatch) -> WaitOutcome {
+    func wait(at latch: LatchState) -> WaitOutcome {
         RunLoop.installed?.callTakesTime()
         return rest(latch.waiter) { _ in
             guard !latch.isOpen.load(ordering: .relaxed) else { return false }
@@ -335,7 +335,7 @@ final class Timeline: Sendable {
         }.outcome
     }
 
-    func open(_ latch: VirtualLatch) {
+    func open(_ latch: LatchState) {
         let thread = change { state -> Thread? in
             latch.isOpen.store(true, ordering: .relaxed)
             guard case .latch(UnownedReference(latch)) = latch.waiter.rest else { return nil }

@@ -241,28 +241,6 @@ public final class Listener {
 
     // MARK: For tasks
 
-    /// Waits for the next connection of a listener that was made without a handler. As long as no task waits, the
-    /// listener accepts nothing: peers wait in the system's queue. Await it on the loop's thread.
-    ///
-    /// ```swift
-    /// while let connection = try await listener.accept() {
-    ///     loop.task { try await connection.withStream { … } }
-    /// }
-    /// ```
-    ///
-    /// - Parameter limits: the limits of the connection.
-    /// - Returns: a connection for tasks, which is not started yet; it closes if it is released. `nil` when the
-    ///   listener has been closed.
-    /// - Throws: `CancellationError`, which takes no connection; `RunLoop.WaitError` if another task waits, or if the
-    ///   loop has ended.
-    public nonisolated(nonsending) func accept(
-        limits: Connection.Limits = .init(), file: StaticString = #fileID, line: UInt32 = #line
-    ) async throws -> Connection? {
-        try await acceptSocket().map {
-            Connection(adopting: $0.descriptor, on: loop, modes: modes, limits: limits, file: file, line: line)
-        }
-    }
-
     /// Waits for the next connection of a listener without a handler, and returns its socket, which the caller then
     /// owns; `nil` when the listener has been closed.
     package nonisolated(nonsending) func acceptSocket() async throws -> Socket? {

@@ -133,7 +133,7 @@ package final class RealSystem: SystemCalls {
     }
 
     package func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds? {
-        loop.isVirtual ? StreamHolds(socket, loop, origin) : nil
+        loop.isVirtual ? StreamHolds(socket, self, loop, origin) : nil
     }
 
     // MARK: The process

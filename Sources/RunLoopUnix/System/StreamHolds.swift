@@ -7,15 +7,17 @@ internal import RunLoopKit
 /// A peer in the same process counts as part of the simulation, and lives in its time.
 package final class StreamHolds {
     private let descriptor: Int32
+    private let system: any SystemCalls
     private let loop: RunLoop
     private let origin: RunLoop.Origin
-    private lazy var leadsToOther = Self.leadsToOther(descriptor)
+    /// Whether the descriptor is a socket whose peer is in another process.
+    private lazy var leadsToOther = findsOther()
     private var output: (any TimeHold)?
     /// Whether bytes were written since the last read.
     private var hasAsked = false
 
-    init(_ descriptor: Int32, _ loop: RunLoop, _ origin: RunLoop.Origin) {
-        (self.descriptor, self.loop, self.origin) = (descriptor, loop, origin)
+    init(_ descriptor: Int32, _ system: any SystemCalls, _ loop: RunLoop, _ origin: RunLoop.Origin) {
+        (self.descriptor, self.system, self.loop, self.origin) = (descriptor, system, loop, origin)
     }
 
     func wrote(all: Bool) {
@@ -41,9 +43,7 @@ package final class StreamHolds {
 
     // MARK: The peer
 
-    /// Whether the descriptor is a socket whose peer is in another process.
-    private static func leadsToOther(_ descriptor: Int32) -> Bool {
-        let system = RealSystem.shared
+    private func findsOther() -> Bool {
         guard let peer = system.peerAddress(of: descriptor).known else { return false }
         guard peer.port != nil else {
             // The numbers of the process, its user and its group.
@@ -53,7 +53,7 @@ package final class StreamHolds {
                 && credentials[0] != UInt32(getpid())
         }
         let descriptors = (system.contentsOfDirectory("/proc/self/fd") ?? []).compactMap { Int32($0) }
-        return !descriptors.contains { isSame(system.localAddress(of: $0), peer) }
+        return !descriptors.contains { Self.isSame(system.localAddress(of: $0), peer) }
     }
 
     /// Whether a socket at the address `own` has the address `peer`, or accepts connections for it.

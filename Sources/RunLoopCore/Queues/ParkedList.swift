@@ -1,22 +1,28 @@
+/// A source that can be parked.
+protocol ParkedListNode: AnyObject {
+    /// Its index among those that are parked, if it is parked.
+    var parkedIndex: Int? { get set }
+}
+
 /// Sources whose descriptor is not watched for now, because it was found ready and they could not be called.
-struct ParkedList {
-    private(set) var all: [RunLoop.Source] = []
+struct ParkedList<Node: ParkedListNode> {
+    private(set) var all: [Node] = []
     /// The mode for which those that could be watched again already are.
     private var mode: RunLoop.Mode?
 
     var isEmpty: Bool { all.isEmpty }
 
-    mutating func insert(_ source: RunLoop.Source) {
-        source.parkedIndex = all.count
-        all.append(source)
+    mutating func insert(_ node: Node) {
+        node.parkedIndex = all.count
+        all.append(node)
     }
 
     /// O(1): the last one takes its place.
-    mutating func remove(_ source: RunLoop.Source) {
-        guard let index = source.parkedIndex else { return }
-        source.parkedIndex = nil
+    mutating func remove(_ node: Node) {
+        guard let index = node.parkedIndex else { return }
+        node.parkedIndex = nil
         let last = all.removeLast()
-        guard last !== source else { return }
+        guard last !== node else { return }
         all[index] = last
         last.parkedIndex = index
     }

@@ -1,0 +1,91 @@
+/// A source that can be signalled.
+protocol SignalQueueNode: AnyObject {
+    /// The number of the signal that it waits with; 0 if it was not signalled, or has been served.
+    var signalNumber: UInt64 { get }
+    var isScheduled: Bool { get }
+    var order: Int { get }
+}
+
+/// The signalled nodes that have to be served, in the order of the signals.
+///
+/// Nodes that were found to wait for another mode are looked at again only when the mode has changed, so that they cost
+/// a pass nothing.
+struct SignalQueue<Node: SignalQueueNode> {
+    private typealias Entry = (node: Node, signal: UInt64)
+
+    private var entries: [Entry] = []
+    /// Those that could not be served in that mode.
+    private var waiting: [Entry] = []
+    private var waitingMode: RunLoop.Mode?
+    private var lastSignal: UInt64 = 0
+    private var cleanUpCount = 64
+    /// Memory for the nodes that a step serves, so that nothing is allocated. A nested run finds it taken.
+    private var room: [Node] = []
+
+    var isEmpty: Bool { entries.isEmpty && waiting.isEmpty }
+
+    /// Notes a signal. O(1), amortized.
+    ///
+    /// - Returns: its number.
+    mutating func add(_ node: Node) -> UInt64 {
+        if entries.count >= cleanUpCount {
+            entries.removeAll { !Self.isCurrent($0) }
+            cleanUpCount = max(64, 2 * entries.count)
+        }
+        lastSignal += 1
+        entries.append((node, lastSignal))
+        return lastSignal
+    }
+
+    /// Waiting nodes may be served now for a reason other than a new mode.
+    mutating func lookAgain() {
+        waitingMode = nil
+    }
+
+    /// Whether a node still waits with that signal.
+    @inline(__always)
+    private static func isCurrent(_ entry: Entry) -> Bool {
+        entry.node.signalNumber == entry.signal && entry.node.isScheduled
+    }
+
+    /// The nodes that can be served in `mode`, by order and then by signal. They stay here until they are served: a
+    /// nested run may serve them.
+    mutating func due(in mode: RunLoop.Mode, where canBeServed: (Node) -> Bool) -> [Node] {
+        if waitingMode != mode {
+            entries.insert(contentsOf: waiting, at: 0)
+            waiting.removeAll(keepingCapacity: true)
+            waitingMode = mode
+        }
+        var due: [Node] = []
+        swap(&due, &room)
+        var isInOrder = true
+        var kept = 0
+        for index in entries.indices where Self.isCurrent(entries[index]) {
+            let node = entries[index].node
+            guard canBeServed(node) else {
+                waiting.append(entries[index])
+                continue
+            }
+            if let last = due.last, last.order > node.order { isInOrder = false }
+            due.append(node)
+            entries.swapAt(kept, index)
+            kept += 1
+        }
+        entries.removeLast(entries.count - kept)
+        if !isInOrder { due.sort { ($0.order, $0.signalNumber) < ($1.order, $1.signalNumber) } }
+        return due
+    }
+
+    /// Whether any node can be served. O(number of signalled nodes).
+    func hasDue(where canBeServed: (Node) -> Bool) -> Bool {
+        entries.contains { Self.isCurrent($0) && canBeServed($0.node) }
+            || waiting.contains { Self.isCurrent($0) && canBeServed($0.node) }
+    }
+
+    /// Ends a step and releases the served nodes.
+    mutating func end(_ due: inout [Node]) {
+        entries.removeAll { !Self.isCurrent($0) }
+        due.removeAll(keepingCapacity: due.count < 1024)
+        swap(&due, &room)
+    }
+}

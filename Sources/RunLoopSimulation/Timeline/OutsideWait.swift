@@ -1,0 +1,41 @@
+internal import CShims
+internal import Glibc
+internal import RunLoopCore
+
+/// A wait in real time, for a thread that awaits something outside of its simulation.
+final class OutsideWait: Sendable {
+    /// Readable when the wait is to end.
+    private let bell = rlk_eventfd()
+
+    init() {
+        require(bell >= 0, "the system has no descriptor left for a simulation that waits for the outside")
+    }
+
+    deinit {
+        close(bell)
+    }
+
+    /// Ends the wait, now or as soon as it begins. Any thread.
+    func ring() {
+        var one: UInt64 = 1
+        _ = write(bell, &one, 8)
+    }
+
+    /// Waits until one of the descriptors is ready, or somebody rings.
+    ///
+    /// - Returns: how long that took.
+    func wait(for requests: [pollfd], atMost limit: Duration) -> Duration {
+        // With the clocks of the real world.
+        let flag = rlk_set_simulated(nil)
+        defer { rlk_set_simulated(flag) }
+        let start = ContinuousClock.now
+        var requests = [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)] + requests
+        // A millisecond more, because the rest of one counts as none.
+        let milliseconds = limit.saturatedNanoseconds / 1_000_000 + 1
+        if poll(&requests, nfds_t(requests.count), Int32(clamping: milliseconds)) > 0, requests[0].revents != 0 {
+            var rings: UInt64 = 0
+            _ = read(bell, &rings, 8)
+        }
+        return ContinuousClock.now - start
+    }
+}
