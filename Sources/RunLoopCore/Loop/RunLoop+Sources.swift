@@ -46,7 +46,7 @@ extension RunLoop {
         return handled
     }
 
-    /// A source that is not in the mode, or is being called, is parked: its descriptor, by level, will report again.
+    /// A source that is not in the mode, or is being called, is parked; its level-triggered descriptor will report again.
     @inline(__always)
     private func serve(_ source: Source, _ found: DescriptorEvents, in mode: Mode) -> Bool {
         guard source.membership.contains(mode) else {
