@@ -39,7 +39,7 @@ extension RunLoop {
         }
 
         /// Whether it can still be called. Once it has been invalidated this is `false` for good.
-        public final var isValid: Bool { hasHandler && extras?.link?.gate.isClosed != true }
+        public final var isValid: Bool { hasHandler && extras?.link?.isInvalidated != true }
 
         /// Called once when the item becomes invalid, before its handler and target are released: the counterpart of
         /// the cancel handler of a GCD source. On the loop's thread.

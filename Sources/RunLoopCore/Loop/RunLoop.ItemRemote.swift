@@ -23,6 +23,6 @@ extension RunLoop {
         }
 
         /// Whether the item has been stopped, here or on its own thread. Any thread.
-        public var isInvalidated: Bool { link.gate.isClosed }
+        public var isInvalidated: Bool { link.isInvalidated }
     }
 }

@@ -11,6 +11,9 @@ final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
         self.mailbox = Locked(mailbox)
     }
 
+    // Asked here, because behind `extras?.link?` a look at the gate checks the access to `extras`: 100 instructions.
+    var isInvalidated: Bool { gate.isClosed }
+
     @inline(never)
     func loopChanged(to mailbox: Mailbox<Loop>?) {
         self.mailbox.withLock { $0 = mailbox }

@@ -78,7 +78,7 @@ public final class Timer: RunLoop.TimedItem {
 
     /// As ``isValid``, without a check of the item's kind.
     @inline(__always)
-    private var canFire: Bool { handler != nil && extras?.link?.gate.isClosed != true }
+    private var canFire: Bool { handler != nil && extras?.link?.isInvalidated != true }
 
     override func makeExtras() -> Extras { Own() }
 
