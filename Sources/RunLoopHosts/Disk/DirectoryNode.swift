@@ -1,5 +1,5 @@
 /// A directory of a simulated disk.
-final class DirectoryNode: DiskNode {
+final class DirectoryNode: DiskNode, Identity {
     /// Its entries, as a process finds them.
     var names: [String: DiskNode] = [:]
     /// The entries that survive every crash.

@@ -4,15 +4,6 @@ struct NameChange {
     struct Place: Hashable {
         let directory: DirectoryNode
         let name: String
-
-        static func == (one: Place, other: Place) -> Bool {
-            one.directory === other.directory && one.name == other.name
-        }
-
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(ObjectIdentifier(directory))
-            hasher.combine(name)
-        }
     }
 
     /// The changed names, each with what it leads to from now on.

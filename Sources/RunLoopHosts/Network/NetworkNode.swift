@@ -2,7 +2,7 @@ internal import Glibc
 internal import RunLoopUnix
 
 /// A machine as the network sees it.
-class NetworkNode {
+class NetworkNode: Identity {
     let name: String
     let addresses: [String]
     /// Whether it is switched on. Nothing arrives at a node that is down.
@@ -25,15 +25,6 @@ struct NetworkPath: Hashable {
 
     var back: NetworkPath { NetworkPath(from: to, to: from) }
     var isLoopback: Bool { from === to }
-
-    static func == (one: NetworkPath, other: NetworkPath) -> Bool {
-        one.from === other.from && one.to === other.to
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(ObjectIdentifier(from))
-        hasher.combine(ObjectIdentifier(to))
-    }
 }
 
 extension Endpoint {
