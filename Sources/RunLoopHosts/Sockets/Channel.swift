@@ -23,8 +23,8 @@ final class Channel {
     private let bytes = ByteBuffer(capacity: 64)
     private var arrived = 0
     private var underWay = 0
-    /// The pieces that are under way, the first to arrive first.
-    private var pieces: [Piece] = []
+    /// The pieces that are under way, the first to arrive first; the end of the stream is a piece without bytes.
+    private var pieces: [(count: Int, arrival: RunLoop.Instant)] = []
     private var arrival: Appointment?
     /// The time when the last piece arrives: no other may come before it.
     private var lastArrival = RunLoop.Instant.distantPast
@@ -44,12 +44,6 @@ final class Channel {
     private var ending = End.open
     /// Whether nothing can go through it any more.
     private var isBroken = false
-
-    /// A number of bytes; the end of the stream is a piece without bytes.
-    private struct Piece {
-        let count: Int
-        let arrival: RunLoop.Instant
-    }
 
     init(_ network: Network, from sender: SimulatedSocket, to receiver: SimulatedSocket) {
         self.network = network
@@ -126,7 +120,7 @@ final class Channel {
         }
         // A nanosecond apart, so that consecutive pieces are found one by one.
         lastArrival = max(network.simulation.now + delay, lastArrival + .nanoseconds(1))
-        pieces.append(Piece(count: count, arrival: lastArrival))
+        pieces.append((count, lastArrival))
         underWay += count
         if arrival == nil { expect(at: lastArrival) }
     }
@@ -164,7 +158,7 @@ final class Channel {
             network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) }
             return breakOff()
         }
-        note(piece.count == 0 ? .end : .bytes(piece.count), of: piece)
+        note(piece.count == 0 ? .end : .bytes(piece.count), piece.count)
         trouble = nil
         pieces.removeFirst()
         underWay -= piece.count
@@ -177,10 +171,10 @@ final class Channel {
         sender?.tell()
     }
 
-    /// - Parameter piece: the first piece that has not arrived.
-    private func note(_ message: HostMessage, of piece: Piece) {
+    /// - Parameter count: the size of the first piece that has not arrived.
+    private func note(_ message: HostMessage, _ count: Int) {
         network.simulation.note(
-            message, from: path.from.name, to: path.to.name, bytes: bytes.bytes.dropFirst(arrived).prefix(piece.count))
+            message, from: path.from.name, to: path.to.name, bytes: bytes.bytes.dropFirst(arrived).prefix(count))
     }
 
     private func retry() {
@@ -191,7 +185,7 @@ final class Channel {
             return
         }
         if trouble == nil { window?.collapse() }
-        note(.lost(pieces[0].count), of: pieces[0])
+        note(.lost(pieces[0].count), pieces[0].count)
         network.simulation.meet(.packetSentAgain)
         trouble = (since, min(pause * 2, Self.longestRetransmission))
         expect(at: network.simulation.now + pause)
