@@ -80,9 +80,11 @@ final class Channel {
         return count
     }
 
-    /// Ends the stream after the written bytes.
+    /// Whether the stream is to end after the written bytes.
+    var isEnding: Bool { ending != .open }
+
     func end() {
-        guard ending == .open else { return }
+        guard !isEnding else { return }
         ending = .waiting
         send()
     }

@@ -90,7 +90,7 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         if let reason = takeError() { return failure(reason) }
         switch state {
         case .connected:
-            guard let outgoing, !hasEndedWriting else { return failure(EPIPE) }
+            guard let outgoing, !outgoing.isEnding else { return failure(EPIPE) }
             guard !bytes.isEmpty else { return 0 }
             let count = outgoing.write(bytes)
             return count > 0 ? count : failure(EAGAIN)
@@ -100,12 +100,8 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         }
     }
 
-    private var hasEndedWriting = false
-
     func endWriting() {
-        guard case .connected = state, !hasEndedWriting else { return }
-        hasEndedWriting = true
-        outgoing?.end()
+        if case .connected = state { outgoing?.end() }
     }
 
     /// Whether it has unread input.
@@ -186,7 +182,7 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         case .connected:
             var events: DescriptorEvents = []
             if error != 0 || incoming?.hasInput == true || incoming?.hasEnded == true { events.insert(.readable) }
-            if error != 0 || hasEndedWriting || outgoing?.isWritable == true { events.insert(.writable) }
+            if error != 0 || outgoing.map({ $0.isEnding || $0.isWritable }) == true { events.insert(.writable) }
             return events
         }
     }
