@@ -12,10 +12,6 @@ struct NameChange {
     /// directory before is not lost with it, and no directory is ever in itself.
     let takesDirectory: Bool
 
-    func apply() {
-        for (place, node) in entries { place.directory.names[place.name] = node }
-    }
-
     func applyDurably() {
         for (place, node) in entries { place.directory.durableNames[place.name] = node }
     }

@@ -122,24 +122,15 @@ extension SimulatedDisk {
     }
 
     func sync(_ node: DiskNode) throws(Refusal) {
-        if let directory = node as? DirectoryNode { return try syncDirectory(directory) }
         // A slow sync is complete only at its end.
-        try begin(.sync)
+        try begin(node is DirectoryNode ? .syncDirectory : .sync)
         (node as? FileNode)?.sync()
+        if node is DirectoryNode { state.journal.sync { $0.directory === node } }
     }
 
     func read(_ node: DiskNode) throws(Refusal) -> [UInt8] {
         try begin(.read)
         guard let file = node as? FileNode else { throw Refusal(EISDIR) }
         return file.content
-    }
-
-    func syncDirectory(_ path: String, as user: ChildProcess.User) throws(Refusal) {
-        try syncDirectory(directory(at: path, as: user))
-    }
-
-    private func syncDirectory(_ directory: DirectoryNode) throws(Refusal) {
-        try begin(.syncDirectory)
-        state.journal.sync { $0.directory === directory }
     }
 }

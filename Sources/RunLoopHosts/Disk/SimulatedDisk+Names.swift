@@ -4,7 +4,7 @@ internal import RunLoopUnix
 // The errors, and which of several comes first, are those of Linux.
 extension SimulatedDisk {
     private func change(_ change: NameChange) {
-        change.apply()
+        for (place, node) in change.entries { place.directory.names[place.name] = node }
         state.journal.append(change)
     }
 

@@ -147,7 +147,7 @@ extension Process {
 
     func syncDirectory(_ path: String) -> Int32 {
         perform("sync \(absolute(path))", .ioErrors) { () throws(Refusal) in
-            try disk.syncDirectory(absolute(path), as: user)
+            try disk.sync(disk.directory(at: absolute(path), as: user))
         }
     }
 
