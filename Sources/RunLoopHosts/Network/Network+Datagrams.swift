@@ -7,12 +7,8 @@ extension Network {
     /// The longest additional delay of a datagram that others overtake.
     private static let longestHold = Duration.milliseconds(10)
 
-    /// Whether a datagram of so many bytes goes in one packet.
-    func fitsInPacket(_ count: Int, to target: Endpoint, on path: NetworkPath) -> Bool {
-        packets(count, to: target, on: path) == 1
-    }
-
-    private func packets(_ count: Int, to target: Endpoint, on path: NetworkPath) -> Int {
+    /// The number of packets in which a datagram of so many bytes goes.
+    func packets(_ count: Int, to target: Endpoint, on path: NetworkPath) -> Int {
         guard let mtu = link(path).mtu else { return 1 }
         let payload = mtu - (target.family == AF_INET6 ? 40 : 20)
         // The header of UDP is a part of the payload.

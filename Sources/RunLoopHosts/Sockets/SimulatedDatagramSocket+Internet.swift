@@ -25,7 +25,7 @@ extension SimulatedDatagramSocket {
     func connectInternet(to address: Endpoint) -> Int32 {
         bindUnlessBound()
         guard let route = route(to: address) else { return -1 }
-        (localAddress, peerAddress) = (route.source, route.target)
+        (localAddress, connectedAddress) = (route.source, route.target)
         return 0
     }
 
@@ -55,7 +55,7 @@ extension SimulatedDatagramSocket {
         bindUnlessBound()
         guard bytes.count <= 0xffff || family == AF_INET6 else { return failure(EMSGSIZE) }
         if address?.port == 0 { return failure(EINVAL) }
-        guard let address = address ?? peerAddress else { return failure(EDESTADDRREQ) }
+        guard let address = address ?? connectedAddress else { return failure(EDESTADDRREQ) }
         guard let (target, source) = route(to: address) else { return -1 }
         guard bytes.count <= mostBytes else { return tooLong(for: target) }
         if let reason = reasonAgainstSending() { return failure(reason) }
@@ -65,9 +65,7 @@ extension SimulatedDatagramSocket {
             return bytes.count
         }
         let path = NetworkPath(from: table, to: table.table(at: target)!)
-        guard !refusesFragments || network.fitsInPacket(bytes.count, to: target, on: path) else {
-            return tooLong(for: target)
-        }
+        if refusesFragments, network.packets(bytes.count, to: target, on: path) > 1 { return tooLong(for: target) }
         network.carry(bytes, to: target, on: path) { [weak self, network] in
             guard let other = path.to as? SocketTable else { return }
             if let receiver = other.datagramSocket(at: target, from: source) {
@@ -80,7 +78,7 @@ extension SimulatedDatagramSocket {
 
     private func tooLong(for target: Endpoint) -> Int {
         // As on Linux, an IPv4 socket notes only the port that it is connected to.
-        let port = target.family == AF_INET ? peerAddress?.port ?? 0 : target.port!
+        let port = target.family == AF_INET ? connectedAddress?.port ?? 0 : target.port!
         note(QueuedError(errno: EMSGSIZE, peer: target.with(port: port), isLocal: true))
         return failure(EMSGSIZE)
     }
@@ -96,10 +94,6 @@ extension SimulatedDatagramSocket {
                 for receiver in other.datagramSockets(at: target) { receiver.accept(bytes, from: source) }
             }
         }
-    }
-
-    private func accept(_ bytes: [UInt8], from source: Endpoint) {
-        accept(Arrival(bytes, from: source.mapped(for: family)))
     }
 
     /// A simulated machine has one network, whatever the name of the interface.
@@ -123,7 +117,7 @@ extension Endpoint {
     var isBroadcast: Bool { hostText == "255.255.255.255" }
 
     /// An IPv4 address as an IPv6 socket sees it.
-    fileprivate func mapped(for family: Int32) -> Endpoint {
+    func mapped(for family: Int32) -> Endpoint {
         family == self.family ? self : try! Endpoint("::ffff:" + hostText, port: port!)
     }
 

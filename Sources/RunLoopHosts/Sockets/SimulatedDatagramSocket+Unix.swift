@@ -27,7 +27,7 @@ extension SimulatedDatagramSocket {
     func connectUnix(to address: Endpoint) -> Int32 {
         guard let other = find(address) else { return -1 }
         let former = peer
-        (peer, peerAddress) = (other, address)
+        (peer, connectedAddress) = (other, address)
         guard other !== former else { return 0 }
         other.connected.append(self)
         former?.connected.removeAll { $0 === self }
@@ -71,7 +71,7 @@ extension SimulatedDatagramSocket {
             other = peer
             guard other.peer == nil || other.peer === self else { return failure(EPERM) }
             guard other.isOpen else {
-                (self.peer, peerAddress) = (nil, nil)
+                (self.peer, connectedAddress) = (nil, nil)
                 disconnected(from: other)
                 return failure(ECONNREFUSED)
             }

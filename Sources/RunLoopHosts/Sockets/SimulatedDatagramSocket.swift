@@ -29,9 +29,7 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
     }
 
     private(set) var isOpen = true
-    /// The peer of a connected socket.
-    var peerAddress: Endpoint?
-    var connectedAddress: Endpoint? { peerAddress }
+    var connectedAddress: Endpoint?
     /// The socket that a Unix socket is connected to, even if it was closed meanwhile.
     var peer: SimulatedDatagramSocket?
     /// The Unix sockets that are connected to this one.
@@ -102,13 +100,13 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
     // MARK: Receiving
 
     /// Takes a datagram, or drops it if there is no room.
-    func accept(_ arrival: Arrival) {
+    func accept(_ bytes: [UInt8], from source: Endpoint) {
         guard isOpen, arrivedCharge <= receiveBuffer else {
-            network.simulation.note(.lost(arrival.bytes.count), from: table.name, to: table.name, bytes: arrival.bytes)
+            network.simulation.note(.lost(bytes.count), from: table.name, to: table.name, bytes: bytes)
             network.simulation.meet(.datagramLost)
             return
         }
-        add(arrival)
+        add(Arrival(bytes, from: source.mapped(for: family)))
     }
 
     func add(_ arrival: Arrival) {
@@ -190,7 +188,7 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
 
     /// Learns that the machine of a peer has refused a datagram.
     func wasRefused(by address: Endpoint) {
-        guard isOpen, peerAddress.map({ $0 == address }) ?? queuesErrors else { return }
+        guard isOpen, connectedAddress.map({ $0 == address }) ?? queuesErrors else { return }
         note(QueuedError(errno: ECONNREFUSED, peer: address, isLocal: false))
         error = ECONNREFUSED
     }

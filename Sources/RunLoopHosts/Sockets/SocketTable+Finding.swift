@@ -36,7 +36,7 @@ extension SocketTable {
 extension SimulatedDatagramSocket {
     /// How well it suits a datagram; negative if it does not receive it.
     fileprivate func rank(for sender: Endpoint) -> Int {
-        if let peerAddress, peerAddress != sender { return -1 }
-        return (peerAddress == nil ? 0 : 4) + (localAddress.isWildcard ? 0 : 2) + (family == sender.family ? 1 : 0)
+        if let connectedAddress, connectedAddress != sender { return -1 }
+        return (connectedAddress == nil ? 0 : 4) + (localAddress.isWildcard ? 0 : 2) + (family == sender.family ? 1 : 0)
     }
 }
