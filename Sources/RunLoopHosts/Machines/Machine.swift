@@ -1,3 +1,4 @@
+internal import Glibc
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
@@ -39,8 +40,25 @@ final class Machine {
 
     /// Finds the addresses of a name: in `/etc/hosts`, or else on the network.
     func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
-        let known = disk.contents(of: "/etc/hosts").map { HostsFile($0).addresses(of: name) } ?? []
+        let known = disk.contents(of: "/etc/hosts").map { Self.addresses(of: name.lowercased(), in: $0) } ?? []
         return known.isEmpty ? network.find(name) : .success(known)
+    }
+
+    /// All addresses of a name or an alias in an `/etc/hosts`, in the order of its lines, as the C library understands it.
+    private static func addresses(of name: String, in file: [UInt8]) -> [Endpoint] {
+        file.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            let text = String(decoding: line.prefix { $0 != UInt8(ascii: "#") }, as: UTF8.self)
+            let fields = text.split { " \t\r\u{B}\u{C}".unicodeScalars.contains($0.unicodeScalars.first!) }
+            guard fields.dropFirst().contains(where: { $0.lowercased() == name }) else { return nil }
+            return address(String(fields[0]))
+        }
+    }
+
+    /// The address that a text gives in its usual form; `nil` for any other text.
+    private static func address(_ text: String) -> Endpoint? {
+        var room = in6_addr()
+        guard [AF_INET, AF_INET6].contains(where: { inet_pton($0, text, &room) == 1 }) else { return nil }
+        return try? Endpoint(text, port: 0)
     }
 
     // MARK: Processes
