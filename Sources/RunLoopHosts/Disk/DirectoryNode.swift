@@ -1,5 +1,5 @@
 /// A directory of a simulated disk.
-final class DirectoryNode: DiskNode, Identity {
+final class DirectoryNode: DiskNode, Hashable {
     /// Its entries, as a process finds them.
     var names: [String: DiskNode] = [:]
     /// The entries that survive every crash.
@@ -27,4 +27,7 @@ final class DirectoryNode: DiskNode, Identity {
             if let directory = node as? DirectoryNode { directory.crash() }
         }
     }
+
+    static func == (one: DirectoryNode, other: DirectoryNode) -> Bool { one === other }
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

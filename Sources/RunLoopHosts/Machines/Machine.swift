@@ -44,7 +44,7 @@ final class Machine {
         return known.isEmpty ? network.find(name) : .success(known)
     }
 
-    /// All addresses of a name or an alias in an `/etc/hosts`, in the order of its lines, as the C library understands it.
+    /// All addresses of a name or an alias in an `/etc/hosts`, in the order of its lines, as for the C library.
     private static func addresses(of name: String, in file: [UInt8]) -> [Endpoint] {
         file.split(separator: UInt8(ascii: "\n")).compactMap { line in
             let text = String(decoding: line.prefix { $0 != UInt8(ascii: "#") }, as: UTF8.self)

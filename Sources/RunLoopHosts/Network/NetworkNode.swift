@@ -2,7 +2,7 @@ internal import Glibc
 internal import RunLoopUnix
 
 /// A machine as the network sees it.
-class NetworkNode: Identity {
+class NetworkNode: Hashable {
     let name: String
     let addresses: [String]
     /// Whether it is switched on. Nothing arrives at a node that is down.
@@ -16,6 +16,9 @@ class NetworkNode: Identity {
     final func address(of family: Int32) -> String? {
         addresses.first { $0.contains(":") == (family == AF_INET6) } ?? addresses.first
     }
+
+    static func == (one: NetworkNode, other: NetworkNode) -> Bool { one === other }
+    final func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 /// The path from a node to another one, or to itself.
