@@ -45,8 +45,8 @@ class OpenDescription {
         for (watch, _) in watches { watch.note(readiness) }
     }
 
-    /// Forgets the watches, when its machine has stopped.
-    final func forgetWatches() { watches.removeAll() }
+    /// Drops it because its machine has stopped, and notifies nobody.
+    func vanish() { watches.removeAll() }
 }
 
 /// Returns -1, as system calls do, with a reason in `errno`.

@@ -24,7 +24,6 @@ extension Process {
         for file in files {
             guard let program = machine.programs[file] else { continue }
             return start(program, at: file, child, as: user, in: directory ?? workingDirectory, streams)
-                .processIdentifier
         }
         throw .init(.execute, errno: files.contains { machine.disk.exists($0) } ? EACCES : ENOENT)
     }
@@ -44,7 +43,7 @@ extension Process {
     private func start(
         _ program: @escaping SimulatedProcess.Program, at path: String, _ child: ChildStart, as user: ChildProcess.User,
         in directory: String, _ streams: [OpenDescription]
-    ) -> Process {
+    ) -> Int32 {
         let process = Process(
             on: machine, parent: self, command: [path] + child.arguments.dropFirst(),
             group: child.group == .inherit ? group : nil, user: user, workingDirectory: directory,
@@ -55,7 +54,7 @@ extension Process {
         machine.note("process \(process.processIdentifier): \(process.command.joined(separator: " "))")
         let name = "\(machine.name)/\(path.split(separator: "/").last!)-\(process.processIdentifier)"
         process.start(named: name, life: 1) { process.run(program, $0) }
-        return process
+        return process.processIdentifier
     }
 
     // MARK: The end of a child

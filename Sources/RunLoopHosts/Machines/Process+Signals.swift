@@ -49,9 +49,9 @@ extension Process {
     }
 
     func send(_ signal: Int32, toProcess descriptor: Int32) -> Int32 {
-        guard let process = (descriptors[descriptor] as? ProcessDescription)?.process, !process.isReaped else {
-            return failure(ESRCH)
-        }
+        guard let process = (descriptors[descriptor] as? ProcessDescription)?.process,
+            machine.processes.contains(where: { $0 === process })
+        else { return failure(ESRCH) }
         guard maySignal(process) else { return failure(EPERM) }
         process.take(signal)
         return 0

@@ -20,8 +20,6 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     let command: [String]
     /// Its exit status; `nil` while it runs.
     private(set) var status: ChildProcess.ExitStatus?
-    /// Whether its number was given back.
-    private(set) var isReaped = false
     /// Called when it has ended.
     var endHandler: ((ChildProcess.ExitStatus) -> Void)?
 
@@ -62,7 +60,6 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         parent?.children.append(self)
     }
 
-    /// The remote of its main loop.
     var remote: RunLoop.Remote? { thread?.remote }
 
     /// Whether the calling thread is one of its own.
@@ -133,7 +130,6 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     /// Gives its number back.
     func reap() {
-        isReaped = true
         parent?.children.removeAll { $0 === self }
         machine.processes.removeAll { $0 === self }
         guard let world, !world.isKilled else { return }

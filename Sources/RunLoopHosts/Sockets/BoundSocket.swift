@@ -84,7 +84,4 @@ class BoundSocket: OpenDescription {
         if family != address.family { return family == AF_INET6 && !isSixOnly && localAddress.isWildcard }
         return family == AF_UNIX || localAddress.isWildcard || localAddress.hostText == address.hostText
     }
-
-    /// Drops it because its machine has stopped, and notifies nobody.
-    func vanish() { forgetWatches() }
 }

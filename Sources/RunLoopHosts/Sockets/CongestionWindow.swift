@@ -57,7 +57,7 @@ struct CongestionWindow {
 
     /// A packet was lost, and nothing has arrived for a while.
     mutating func collapse() {
-        threshold = max(size / 2, 2 * Self.packet)
+        halve()
         size = Self.packet
     }
 }
