@@ -5,7 +5,6 @@ struct DescriptorTable {
     static let first: Int32 = 1 << 30
 
     private var entries: [OpenDescription?] = []
-    /// The largest number of descriptors.
     private let limit: Int
 
     init(_ descriptions: [OpenDescription], limit: Int) {

@@ -5,7 +5,6 @@ internal import RunLoopUnix
 final class SimulatedSignalCounter: OpenDescription, SignalCounter {
     let signal: Signal
     var descriptor: Int32 = -1
-    /// Closes the descriptor.
     private let closeDescriptor: (Int32) -> Void
     private var count = 0
     private var isPrimed = false
@@ -34,8 +33,6 @@ final class SimulatedSignalCounter: OpenDescription, SignalCounter {
         closeDescriptor(descriptor)
         descriptor = -1
     }
-
-    // MARK: Readiness
 
     override var readiness: DescriptorEvents? { count > 0 || isPrimed ? .readable : [] }
 }

@@ -18,7 +18,6 @@ public final class SimulatedDisk: Sendable {
     }
 
     struct State {
-        /// The changes of names that were not synced.
         var journal = NameJournal()
         var capacity: Int?
         var failures: [Operation: Int32] = [:]

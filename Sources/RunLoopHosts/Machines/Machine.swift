@@ -15,7 +15,6 @@ final class Machine {
     /// The ways in which calls of its processes may fail in an explored simulation, and how many more may.
     var faults: CallFaults = []
     var faultsLeft = 0
-    /// The largest number of processes.
     var mostProcesses = Int.max
     /// The running processes, and the ended ones that no parent has reaped; by number.
     var processes: [Process] = []
@@ -61,14 +60,10 @@ final class Machine {
         return try? Endpoint(text, port: 0)
     }
 
-    // MARK: Processes
-
     func newProcessIdentifier() -> Int32 {
         lastProcess += 1
         return lastProcess
     }
-
-    // MARK: The end
 
     /// Loses the machine's power. On a thread of one of its processes this does not return.
     ///

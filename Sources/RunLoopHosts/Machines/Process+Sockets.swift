@@ -37,6 +37,8 @@ extension Process {
         guard let path = address.path, !path.isEmpty, !path.hasPrefix("@") else { return nil }
         return Directories.absolute(path, from: "/")
     }
+
+    func socketFile(at path: String) -> SocketFile? { machine.sockets.files[path] }
     func listen(_ descriptor: Int32, backlog: Int32) -> Int32 { socket(of: descriptor)?.listen(backlog: backlog) ?? -1 }
 
     func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
@@ -107,8 +109,4 @@ extension Process {
     func changeMembership(_ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?) -> Int32 {
         datagrams(of: descriptor)?.changeMembership(joins: joins, group: group, interface: interface) ?? -1
     }
-
-    // MARK: Paths
-
-    func socketFile(at path: String) -> SocketFile? { machine.sockets.files[path] }
 }

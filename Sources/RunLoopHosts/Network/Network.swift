@@ -16,7 +16,6 @@ final class Network: @unchecked Sendable {
     var links: [NetworkPath: NetworkLink] = [:]
     /// The time when the last byte on a path with a bandwidth has left: later ones leave after it.
     private var ends: [NetworkPath: RunLoop.Instant] = [:]
-    /// The paths that are cut.
     var cuts: Set<NetworkPath> = []
     /// The answers for names, besides those of nodes.
     var names: [String: NetworkAnswer] = [:]
@@ -129,9 +128,7 @@ final class Network: @unchecked Sendable {
     /// Performs an action after the time that a message takes along a path.
     ///
     /// - Parameter retransmission: the pause before the message is sent again if it was lost.
-    func after(
-        _ path: NetworkPath, retransmission: Duration = retransmission, _ action: @escaping () -> Void
-    ) {
+    func after(_ path: NetworkPath, retransmission: Duration = retransmission, _ action: @escaping () -> Void) {
         let delay = delay(of: 0, on: path, retransmission: retransmission).time
         _ = simulation.schedule(
             at: simulation.now + delay, "a packet arrives", from: path.from.name, on: path.to.name, action)

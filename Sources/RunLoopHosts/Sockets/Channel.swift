@@ -42,7 +42,6 @@ final class Channel {
 
     /// The end of the stream, which follows the last byte.
     private var ending = End.open
-    /// Whether nothing can go through it any more.
     private var isBroken = false
 
     init(_ network: Network, from sender: SimulatedSocket, to receiver: SimulatedSocket) {

@@ -152,7 +152,6 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
         origin.tell()
     }
 
-    /// Loses the datagrams that have arrived.
     func dropArrivals() {
         let dropped = arrivals
         arrivals = []

@@ -104,7 +104,6 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         if case .connected = state { outgoing?.end() }
     }
 
-    /// Whether it has unread input.
     var hasInput: Bool { incoming?.hasInput == true }
 
     /// The number of written bytes that have not arrived. The peer of a Unix socket receives them at once.

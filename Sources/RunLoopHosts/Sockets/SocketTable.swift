@@ -18,7 +18,6 @@ final class SocketTable: NetworkNode {
         network.add(self)
     }
 
-    /// The place at which a socket is bound.
     private enum Place: Hashable {
         case port(UInt16, isDatagram: Bool)
         case path(String)
