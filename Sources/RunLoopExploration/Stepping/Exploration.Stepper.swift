@@ -63,9 +63,8 @@ extension Exploration {
             _ exploration: Exploration, _ token: ScheduleToken, inProcessesFor name: String,
             arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
         ) {
-            guard let runner = exploration.makeProcesses(for: name, arguments, body) else { return nil }
-            let processes = Processes(runner)
-            self.init(token) { processes.runner.replay($0, $1) }
+            guard var runner = exploration.makeProcesses(for: name, arguments, body) else { return nil }
+            self.init(token) { runner.replay($0, $1) }
         }
 
         private init(_ token: ScheduleToken, _ replay: @escaping (ScheduleToken, Recording) -> Run) {
@@ -117,7 +116,7 @@ extension Exploration {
 
         private func look(at position: Int) -> [String] {
             if let lines = replay(token, .trace(lookingAt: position)).look { return lines }
-            let last = run.trace.entries.lastIndex { if case .choice = $0 { true } else { false } }
+            let last = run.trace.entries.lastIndex { $0.choice != nil }
             guard let last, last < position else { return [] }
             return replay(token, .trace(lookingAt: last)).look ?? []
         }
@@ -139,7 +138,9 @@ extension Exploration {
             if let near = later.first(where: { !$0.words.isEmpty }) ?? earlier.last(where: { !$0.words.isEmpty }) {
                 // A departure right before this place is marked at the event that follows.
                 let end = trace.entries.lastIndex { $0.event != nil } ?? -1
-                trace.entries.insert(.event(.here(near)), at: end + 1)
+                let here = Trace.Event(
+                    date: near.date, lane: near.lane, thread: nil, kind: .note, words: "◀ here", place: nil)
+                trace.entries.insert(.event(here), at: end + 1)
             }
             trace.entries += later.prefix(Self.laterEvents).map { .event($0) }
             return SimulationTrace(trace, of: token, nil).picture
@@ -230,9 +231,7 @@ extension Exploration {
                     description: "\(option) is no option here; they are \(range.lowerBound) to \(range.upperBound)")
             }
             let earlier = run.trace.entries[..<position]
-            var departures = earlier.compactMap(\.choice).compactMap {
-                $0.isDeparture ? $0.departure(to: $0.chosen) : nil
-            }
+            var departures = earlier.compactMap(\.choice).filter(\.isDeparture).map { $0.departure(to: $0.chosen) }
             if option != choice.usual { departures.append(choice.departure(to: option)) }
             let new = ScheduleToken(seed: token.seed, departures: departures)
             let run = replay(new, .trace())
@@ -241,22 +240,6 @@ extension Exploration {
             else { throw Refusal(description: Fault.difference.description) }
             (token, self.run, looks) = (new, run, [:])
         }
-    }
-}
-
-/// A runner in other processes that a closure can keep.
-private final class Processes {
-    var runner: ProcessRunner
-
-    init(_ runner: consuming ProcessRunner) {
-        self.runner = runner
-    }
-}
-
-extension Trace.Event {
-    /// A mark in a picture, beside an event.
-    fileprivate static func here(_ near: Trace.Event) -> Trace.Event {
-        Trace.Event(date: near.date, lane: near.lane, thread: nil, kind: .note, words: "◀ here", place: nil)
     }
 }
 
