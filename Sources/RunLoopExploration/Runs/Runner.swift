@@ -37,8 +37,7 @@ struct LocalRunner: Runner {
     ) -> (number: Int, run: Run)? {
         for number in numbers {
             let plan = portfolio.plan(number, length: length, novelty: novelty)
-            journal?.begin(number, seed: plan.seed)
-            var run = run(plan.seed, plan.strategy)
+            var run = run(plan.seed, plan.strategy, number: number)
             length.grow(to: run.length)
             marks.addRun(run.marks)
             novelty.note(run.token, run.pairs, run.marks)
@@ -50,13 +49,11 @@ struct LocalRunner: Runner {
     }
 
     func replay(_ token: ScheduleToken, _ recording: Recording) -> Run {
-        journal?.begin(0, seed: token.seed)
-        return run(token.seed, ReplayStrategy(token.departures), recording)
+        run(token.seed, ReplayStrategy(token.departures), recording)
     }
 
     mutating func follow(_ path: Path, marks: inout Simulation.Marks) -> (run: Run, branches: [Path.Branch]) {
         let strategy = PathStrategy(path)
-        journal?.begin(0, seed: portfolio.seed)
         let run = run(portfolio.seed, strategy)
         marks.addRun(run.marks)
         journal?.append(run.marks)
@@ -64,12 +61,14 @@ struct LocalRunner: Runner {
     }
 
     func vary(_ variation: Variation, length: RunLength) -> Run {
-        journal?.begin(variation.number, seed: variation.token.seed)
-        return run(variation.token.seed, variation.strategy(length: length))
+        run(variation.token.seed, variation.strategy(length: length), number: variation.number)
     }
 
-    private func run(_ seed: UInt64, _ strategy: any Chooser, _ recording: Recording = .none) -> Run {
-        Run(seed: seed, strategy, limits, recording, journal, body)
+    private func run(
+        _ seed: UInt64, _ strategy: any Chooser, _ recording: Recording = .none, number: Int = 0
+    ) -> Run {
+        journal?.begin(number, seed: seed)
+        return Run(seed: seed, strategy, limits, recording, journal, body)
     }
 
     /// The distance between schedules that are run twice.
