@@ -53,7 +53,6 @@ struct CampaignRun {
         return try keep()
     }
 
-    /// The next schedules of this shard.
     private func nextBlock(atMost left: Int) -> Range<Int> {
         let shard = file.shard
         var number = (file.next + Self.block - 1) / Self.block
@@ -132,11 +131,10 @@ struct CampaignRun {
 
     private mutating func look(until end: ContinuousClock.Instant?, left: Int?) throws(Campaign.Failure) {
         let now = ContinuousClock.now
-        var state = ProgressLine.State(name: campaign.name)
-        state.schedules = file.schedules
-        state.findings = findings.values.count { $0.times > 0 }
-        (state.missing, state.required) = (file.marks.missing(of: file.required), file.required.count)
-        (state.timeLeft, state.schedulesLeft) = (end.map { $0 - now }, left)
+        let state = ProgressLine.State(
+            name: campaign.name, schedules: file.schedules, findings: findings.values.count { $0.times > 0 },
+            missing: file.marks.missing(of: file.required), required: file.required.count,
+            timeLeft: end.map { $0 - now }, schedulesLeft: left)
         progress.show(state, at: now)
         if now - lastKept >= Self.longestUnkept { try keep() }
     }

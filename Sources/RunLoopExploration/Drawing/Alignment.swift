@@ -34,8 +34,13 @@ enum Alignment {
 
     private static func compare(_ left: ArraySlice<Key>, _ right: ArraySlice<Key>) -> [[Int?]] {
         let difference = Array(right).difference(from: Array(left))
-        let removed = Set(difference.removals.map { $0.offset + left.startIndex })
-        let added = Set(difference.insertions.map { $0.offset + right.startIndex })
+        var (removed, added) = (Set<Int>(), Set<Int>())
+        for change in difference {
+            switch change {
+            case .remove(let offset, _, _): removed.insert(left.startIndex + offset)
+            case .insert(let offset, _, _): added.insert(right.startIndex + offset)
+            }
+        }
         var (pairs, one, other) = ([[Int?]](), left.startIndex, right.startIndex)
         while one < left.endIndex || other < right.endIndex {
             let (isRemoved, isAdded) = (removed.contains(one), added.contains(other))
@@ -56,13 +61,5 @@ enum Alignment {
             if isFirst { one += 1 } else { other += 1 }
         }
         return pairs
-    }
-}
-
-extension CollectionDifference.Change {
-    fileprivate var offset: Int {
-        switch self {
-        case .insert(let offset, _, _), .remove(let offset, _, _): offset
-        }
     }
 }

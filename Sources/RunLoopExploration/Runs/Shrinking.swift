@@ -44,10 +44,9 @@ struct Shrinking {
                     var fewer = token
                     fewer.departures[kept] = candidate
                     fewer.departures.remove(at: dropped)
-                    guard let merged = attempt(fewer, &runner), merged.departures.count < token.departures.count else {
-                        continue
+                    if let merged = attempt(fewer, &runner), merged.departures.count < token.departures.count {
+                        return merged
                     }
-                    return merged
                 }
             }
         }
@@ -60,11 +59,10 @@ struct Shrinking {
         var shortest = token
         // The seed comes first: another one may need other departures.
         for seed in [0, 1] as [UInt64] where seed < token.seed {
-            guard let shorter = attempt(ScheduleToken(seed: seed, departures: token.departures), &runner) else {
-                continue
+            if let shorter = attempt(ScheduleToken(seed: seed, departures: token.departures), &runner) {
+                shortest = shorter
+                break
             }
-            shortest = shorter
-            break
         }
         if let shorter = attempt(ScheduleToken(seed: shortest.seed), &runner) { return shorter }
         // Often only departures near the fault matter.
@@ -117,9 +115,7 @@ struct Shrinking {
     }
 
     /// Takes away all departures of a place at a time: draws with the same name depart at many steps.
-    private mutating func takeAwayPlaces(
-        from shortest: inout ScheduleToken, _ runner: inout some Runner & ~Copyable
-    ) {
+    private mutating func takeAwayPlaces(from shortest: inout ScheduleToken, _ runner: inout some Runner & ~Copyable) {
         var seen: Set<String> = []
         for departure in shortest.departures where seen.insert(departure.place).inserted {
             guard !isOver else { return }

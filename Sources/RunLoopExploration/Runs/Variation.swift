@@ -11,8 +11,7 @@ struct Variation {
     /// - Parameter length: the known length of a run, over which faults are spread.
     func strategy(length: RunLength) -> any Chooser {
         var numbers = SeededNumbers(seed: token.seed, for: "variation \(number) after \(steps) steps of \(token)")
-        let others = Swarm(
-            RandomStrategy(numbers: numbers), for: number, seed: numbers.next(), length: length)
+        let others = Swarm(RandomStrategy(numbers: numbers), for: number, seed: numbers.next(), length: length)
         return PrefixStrategy(ReplayStrategy(token.departures), for: steps, then: others, numbers: numbers)
     }
 }

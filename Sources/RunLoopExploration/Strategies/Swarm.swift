@@ -15,7 +15,7 @@ struct Swarm: Chooser {
     ///   - number: the number of the schedule.
     ///   - length: the known length of a run; kinds that are not known yet do not happen.
     init(_ strategy: any Chooser, for number: Int, seed: UInt64, length: RunLength) {
-        var numbers = SeededNumbers(seed: seed, for: "faults of schedule \(number)")
+        (self.strategy, numbers) = (strategy, SeededNumbers(seed: seed, for: "faults of schedule \(number)"))
         var kinds = length.faults.keys.sorted()
         kinds.shuffle(using: &numbers)
         let counts = [0, 1, 1, 1, 2, 3, (kinds.count + 1) / 2, kinds.count]
@@ -24,8 +24,6 @@ struct Swarm: Chooser {
             let turn = start.next() &+ UInt64(number) &* Self.goldenSection
             moments[kind] = Self.moments(among: length.faults[kind]!, turn, &numbers)
         }
-        self.strategy = strategy
-        self.numbers = numbers
     }
 
     /// The largest distance of a fault that follows another one, for example while the program recovers.
