@@ -18,7 +18,6 @@ struct Folder {
         }
     }
 
-    /// Opens a directory to read it.
     init(reading path: String) {
         (self.path, writer) = (path, "")
     }

@@ -2,7 +2,6 @@ internal import Glibc
 
 /// The line of progress of a campaign, on standard error.
 struct ProgressLine {
-    /// The state of a campaign.
     struct State {
         let name: String
         var schedules = 0

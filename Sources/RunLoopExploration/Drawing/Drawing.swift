@@ -3,7 +3,6 @@ internal import RunLoopSimulation
 /// Rows of one or more runs, side by side, as the elements of an SVG picture: time goes down, each machine, thread and
 /// task has a column, and messages are arrows.
 struct Drawing {
-    /// A line of the drawing.
     private enum Line {
         /// The number of a row in each run.
         case rows([Int?])

@@ -21,9 +21,7 @@ struct Page {
             titles: [trace.fault == nil ? "the run" : "the run that fails"])
     }
 
-    private init(
-        _ runs: [SimulationTrace], _ heading: String, cause: Exploration.Cause? = nil, titles: [String]
-    ) {
+    private init(_ runs: [SimulationTrace], _ heading: String, cause: Exploration.Cause? = nil, titles: [String]) {
         let lines = heading.split(separator: "\n", omittingEmptySubsequences: false)
         self.heading = (String(lines[0]), lines.dropFirst().joined(separator: "\n"))
         (token, self.cause) = (runs[0].token, cause)

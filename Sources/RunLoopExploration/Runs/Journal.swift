@@ -41,8 +41,7 @@ final class Journal: @unchecked Sendable {
     }
 
     func begin(_ number: Int, seed: UInt64) {
-        header.pointee = Header(
-            number: number, seed: seed, hasBegun: true, marksLength: header.pointee.marksLength)
+        header.pointee = Header(number: number, seed: seed, hasBegun: true, marksLength: header.pointee.marksLength)
     }
 
     /// Appends a departure. Departures beyond the available room are lost: such a schedule cannot be replayed.
@@ -95,7 +94,6 @@ final class Journal: @unchecked Sendable {
         }
     }
 
-    /// Whether any run was begun.
     var hasBegun: Bool { header.pointee.hasBegun }
 
     var number: Int { header.pointee.number }
@@ -114,7 +112,6 @@ final class Journal: @unchecked Sendable {
         return trace
     }
 
-    /// The lines of a look at the threads.
     var look: [String]? {
         lines.last { $0.hasPrefix(Self.lookMark) }.map { line in
             line.dropFirst(Self.lookMark.count).split(separator: "\t").compactMap { String(unescaping: $0) }

@@ -22,7 +22,6 @@ typealias Strategies = Exploration.Strategies
 
 /// The schedules to try.
 struct Portfolio {
-    /// The seed of the schedules.
     let seed: UInt64
     /// Schedules that have failed before.
     let former: [ScheduleToken]

@@ -12,8 +12,6 @@ struct ReplayStrategy: Chooser {
 
     /// The number of departures to come.
     private var left: Int
-
-    /// Whether all departures have come.
     var isOver: Bool { left == 0 }
 
     init(_ departures: [ScheduleToken.Departure]) {
