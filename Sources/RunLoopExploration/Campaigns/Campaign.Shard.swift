@@ -32,11 +32,9 @@ extension Campaign {
             try Shard(environment: { name in getenv(name).map { String(cString: $0) } })
         }
 
-        /// A way to name a shard: the variables of the index and of the count, and the variable of the first index and of
+        /// The ways to name a shard: the variables of the index and of the count, and those of the first index and of
         /// the step, if there are any.
-        private typealias Naming = (index: String, count: String, first: String?, least: Int, step: String?)
-
-        private static let namings: [Naming] = [
+        private static let namings: [(index: String, count: String, first: String?, least: Int, step: String?)] = [
             ("RUNLOOP_SHARD", "RUNLOOP_SHARDS", nil, 0, nil),
             // Kubernetes has no variable for the count.
             ("JOB_COMPLETION_INDEX", "RUNLOOP_SHARDS", nil, 0, nil),
@@ -45,8 +43,8 @@ extension Campaign {
         ]
 
         init(environment value: (String) -> String?) throws(Failure) {
-            func number(_ name: String) throws(Failure) -> Int? {
-                guard let text = value(name) else { return nil }
+            func number(_ name: String?) throws(Failure) -> Int? {
+                guard let name, let text = value(name) else { return nil }
                 guard let number = Int(text), number >= 0 else {
                     throw Failure("\(name) is a number of a shard, and not \(quoted(text))")
                 }
@@ -57,8 +55,8 @@ extension Campaign {
                 guard let count = try number(naming.count) else {
                     throw Failure("\(naming.index) names a shard, and \(naming.count) is missing, the number of shards")
                 }
-                let first = if let name = naming.first { try number(name) ?? naming.least } else { naming.least }
-                let step = if let name = naming.step { try number(name) ?? 1 } else { 1 }
+                let first = try number(naming.first) ?? naming.least
+                let step = try number(naming.step) ?? 1
                 let index = (given - first) / max(1, step)
                 guard given >= first, index < count else {
                     throw Failure("\(naming.index) is \(given), which is no shard of \(count) from \(first)")
