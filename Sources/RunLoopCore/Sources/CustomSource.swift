@@ -70,11 +70,9 @@ public final class CustomSource: RunLoop.Source {
     override var isReady: Bool { isSignalled }
 
     override func dropHandler(_ body: () -> Void) {
-        guard let handler else { return }
-        self.handler = nil
+        guard let handler = handler.take() else { return }
         signalNumber = 0
-        body()
-        withExtendedLifetime(handler) {}
+        withExtendedLifetime(handler, body)
     }
 
     override func mayBeCalledAgain(in loop: RunLoop) {

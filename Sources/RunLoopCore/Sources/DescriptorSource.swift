@@ -77,10 +77,7 @@ public final class DescriptorSource: RunLoop.WatchedSource {
     override var hasHandler: Bool { handler != nil }
 
     override func dropHandler(_ body: () -> Void) {
-        guard let handler else { return }
-        self.handler = nil
-        body()
-        withExtendedLifetime(handler) {}
+        if let handler = handler.take() { withExtendedLifetime(handler, body) }
     }
 }
 

@@ -48,10 +48,7 @@ public final class Observer: RunLoop.UntimedItem {
     override var keepsAlive: Bool { false }
 
     override func dropHandler(_ body: () -> Void) {
-        guard let handler else { return }
-        self.handler = nil
-        body()
-        withExtendedLifetime(handler) {}
+        if let handler = handler.take() { withExtendedLifetime(handler, body) }
     }
 
     override var observedActivities: RunLoop.Activity { activities }

@@ -42,8 +42,7 @@ extension RunLoop {
         final override var hasHandler: Bool { handler != nil }
 
         final override func dropHandler(_ body: () -> Void) {
-            guard let handler else { return }
-            self.handler = nil
+            guard let handler = handler.take() else { return }
             body()
             cleanup?()
             withExtendedLifetime(handler) {}
