@@ -232,21 +232,11 @@ extension RunLoop {
         if hasMail { openMail() }
     }
 
-    /// Takes the mail that has come, and refuses later mail.
-    func closeMail() {
-        mailbox.collect(into: &mail, closing: true)
-        sortMail()
-    }
-
-    private func openMail() {
-        mailbox.collect(into: &mail)
-        sortMail()
-    }
-
-    @inline(__always)
-    private func sortMail() {
+    /// Takes the mail that has come. If `isClosing`, later mail is refused.
+    func openMail(closing isClosing: Bool = false) {
+        mailbox.collect(into: &mail, closing: isClosing)
         blocks.append(contentsOf: &mail.blocks)
-        if !mail.jobs.isEmpty { takeJobs() }
+        while let job = mail.jobs.popFirst() { job.executor.take(job.job, by: job.way, in: self) }
         guard !mail.requests.isEmpty else { return }
         var requests: [Mail<RunLoop>.Request] = []
         swap(&requests, &mail.requests)
@@ -260,10 +250,6 @@ extension RunLoop {
         freshTime = nil
         requests.removeAll(keepingCapacity: requests.count < 1024)
         if mail.requests.isEmpty { swap(&requests, &mail.requests) }
-    }
-
-    private func takeJobs() {
-        while let job = mail.jobs.popFirst() { job.executor.take(job.job, by: job.way, in: self) }
     }
 
     /// Ends the run that was the innermost one when another thread asked, or else the one that now is, or the next one.

@@ -186,7 +186,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     /// The loop takes the mail and leaves its emptied buffers, with their capacity, in exchange.
     @inline(__always)
-    func collect(into mail: inout Mail<Loop>, closing isClosing: Bool = false) {
+    func collect(into mail: inout Mail<Loop>, closing isClosing: Bool) {
         if gate != nil { return collectAdmitted(into: &mail, closing: isClosing) }
         state.withLock { state in
             signal.store(Signal.none, ordering: .releasing)

@@ -54,7 +54,7 @@ public final class LoopThread: Sendable {
                 // Others may post faster than the loop runs, so a thread that is to end takes only the mail that has
                 // come.
                 if !isClosed {
-                    loop.closeMail()
+                    loop.openMail(closing: true)
                     runOnce(loop)
                 }
                 setUp = nil
