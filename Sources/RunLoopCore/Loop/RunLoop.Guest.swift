@@ -37,7 +37,11 @@ extension RunLoop {
             (self.loop, self.mode) = (loop, mode)
             require(
                 loop.useHandler == nil, "a run loop has one host at a time; release the guest of the other one first")
-            loop.useHandler = { [unowned self] in loopIsUsed() }
+            // The loop is about to change: the host is to look.
+            loop.useHandler = { [unowned self] in
+                awake()
+                if !self.loop.hasEnded { self.loop.driver.setAlarm(to: .distantPast) }
+            }
             prepare(in: mode)
         }
 
@@ -106,12 +110,6 @@ extension RunLoop {
             loop.driver.setAlarm(to: date)
             loop.noticesUse = true
             return date
-        }
-
-        /// The loop is about to change: the host is to look.
-        func loopIsUsed() {
-            awake()
-            if !loop.hasEnded { loop.driver.setAlarm(to: .distantPast) }
         }
 
         private func awake() {

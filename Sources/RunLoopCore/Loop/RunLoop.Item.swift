@@ -55,17 +55,13 @@ extension RunLoop {
         /// average, O(log n) at worst.
         public final func invalidate() {
             home?.with { $0.checkThread() }
-            dropHandler { retire() }
-        }
-
-        @inline(__always)
-        private func retire() {
-            home?.with { withdraw(from: $0) }
-            guard let extras else { return }
-            extras.link?.gate.close()
-            let handler = extras.invalidationHandler
-            extras.invalidationHandler = nil
-            handler?()
+            dropHandler {
+                home?.with { withdraw(from: $0) }
+                guard let extras else { return }
+                extras.link?.gate.close()
+                let handler = extras.invalidationHandler.take()
+                handler?()
+            }
         }
 
         /// The item's kind, name and place of creation, for example `timer "poll" (Daemon/main.swift:12)`.

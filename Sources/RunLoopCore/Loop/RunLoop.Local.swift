@@ -26,25 +26,13 @@ extension RunLoop {
             checkThread()
             if let value: Value = locals.value(of: local) { return value }
             let value = local.make(self)
-            set(value, of: local)
+            self[local] = value
             return value
         }
         set {
             checkThread()
-            set(newValue, of: local)
-        }
-    }
-
-    fileprivate func set(_ value: Any, of local: AnyObject) {
-        let former = locals.set(value, of: local)
-        withExtendedLifetime(former) {}
-    }
-
-    /// Releases all values, at the end of the loop, and those that are made meanwhile.
-    func letGoOfLocals() {
-        while !locals.isEmpty {
-            var last = Locals()
-            swap(&last, &locals)
+            let former = locals.set(newValue, of: local)
+            withExtendedLifetime(former) {}
         }
     }
 }

@@ -174,7 +174,11 @@ public final class RunLoop {
         for item in untimed { item.loopEnded() }
         for call in calls where call.label == .sleep { call.block() }
         for item in timed where item.isKept { UnownedReference(item).release() }
-        letGoOfLocals()
+        // Also those that are made meanwhile.
+        while !locals.isEmpty {
+            var last = Locals()
+            swap(&last, &locals)
+        }
     }
 
     /// Runs the jobs that wait, and those that come of them: a job cannot be refused. From then on none is taken.
