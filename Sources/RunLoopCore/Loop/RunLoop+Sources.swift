@@ -49,13 +49,10 @@ extension RunLoop {
     /// A source that is not in the mode, or is being called, is parked; its level-triggered descriptor will report again.
     @inline(__always)
     private func serve(_ source: Source, _ found: DescriptorEvents, in mode: Mode) -> Bool {
-        guard source.membership.contains(mode) else {
+        let isInMode = source.membership.contains(mode)
+        guard isInMode, !source.isCalling else {
             // The next mode is not known here: any mode has to look at the parked sources.
-            parked.lookAgain()
-            park(source)
-            return false
-        }
-        guard !source.isCalling else {
+            if !isInMode { parked.lookAgain() }
             park(source)
             return false
         }
