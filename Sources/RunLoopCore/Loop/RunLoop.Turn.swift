@@ -5,21 +5,18 @@ extension RunLoop {
     /// do not pay for the clock.
     struct Turn {
         private var count = 0
-        private var step = 1
-        private var untilLook = 1
+        private var nextLook = 1
         private var end: Instant?
 
         /// Asked after each call.
         @inline(__always)
         mutating func isOver(in loop: RunLoop) -> Bool {
-            untilLook &-= 1
-            return untilLook == 0 && look(in: loop)
+            count &+= 1
+            return count == nextLook && look(in: loop)
         }
 
         private mutating func look(in loop: RunLoop) -> Bool {
-            count += step
-            step = min(count, 64)
-            untilLook = step
+            nextLook += min(count, 64)
             let now = loop.recentTime()
             let end = self.end ?? now + RunLoop.timePerTurn
             self.end = end
