@@ -60,7 +60,7 @@ extension RunLoop {
         // for another pass.
         collectMail()
         let now = driver.now
-        (freshTime, timeOfPass) = (now, now)
+        (freshTime, passTime) = (now, now)
         if slept && isWatched { watchedWakeUp(in: mode, at: now) }
         let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
 

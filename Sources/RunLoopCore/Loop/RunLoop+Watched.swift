@@ -21,7 +21,7 @@ extension RunLoop {
         guard let mode = innermostRun?.mode else { return }
         flight?.with {
             $0.callBegins(
-                callee, in: mode, passTime: timeOfPass,
+                callee, in: mode, passTime: passTime,
                 latenesses: (statistics.lateness.count, statistics.lateness.sum))
         }
         record?.begin(callee, mode, at: now)
@@ -32,7 +32,7 @@ extension RunLoop {
         guard schedule == nil, record == nil else { return watchedCallBegins(source.callee) }
         guard let mode = innermostRun?.mode else { return }
         flight?.with {
-            $0.callBegins(source.callee, name: source.flightName(in: $0), in: mode, passTime: timeOfPass)
+            $0.callBegins(source.callee, name: source.flightName(in: $0), in: mode, passTime: passTime)
         }
     }
 

@@ -137,7 +137,7 @@ public final class RunLoop {
         self.mailbox = mailbox
         self.name = name
         isVirtual = world.isVirtual
-        timeOfPass = driver.now
+        passTime = driver.now
         thread = rlk_thread_pointer()
         usingThread = thread
         noteLiving(true)
@@ -198,15 +198,14 @@ public final class RunLoop {
     /// thread.
     public var now: Instant { driver.now }
 
+    // Unchecked, as is the state above.
     /// The time that the present pass has read, after its sleep and before it called anything; between passes, that of
     /// the last one. Before the first pass, the time when the loop was made. On the loop's thread.
     ///
     /// Reading it costs nothing, while ``now`` reads the clock. A date counted from it is early by the duration of the
     /// pass so far. Use it where that does no harm, such as the time stamps of a log, and never for a timeout that must
     /// not come early.
-    public var passTime: Instant { timeOfPass }
-    // Unchecked, as is the state above.
-    @exclusivity(unchecked) var timeOfPass: Instant
+    @exclusivity(unchecked) public internal(set) var passTime: Instant
 
     /// Whether its time is virtual. Any thread.
     public let isVirtual: Bool
