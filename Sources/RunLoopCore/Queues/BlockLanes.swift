@@ -46,9 +46,7 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
     }
 
     func hasBlocks(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
-        guard blockCount > 0 else { return false }
-        for lane in lanes.indices where !lanes[lane].isEmpty(for: mode, isCommon: isCommon) { return true }
-        return false
+        blockCount > 0 && lanes.indices.contains { !lanes[$0].isEmpty(for: mode, isCommon: isCommon) }
     }
 
     /// Takes the block with the least number; there is one.
@@ -93,13 +91,7 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
 
     /// All, in order.
     func map<Result>(_ transform: (Block<Loop>) -> Result) -> [Result] {
-        var results: [(number: Int, result: Result)] = []
-        for lane in lanes.indices {
-            for index in 0..<lanes[lane].blocks.count {
-                let (number, block) = lanes[lane].blocks[index]
-                results.append((number, transform(block)))
-            }
-        }
-        return results.ordered { $0.number < $1.number }.map(\.result)
+        let all = lanes.indices.flatMap { lane in (0..<lanes[lane].blocks.count).map { lanes[lane].blocks[$0] } }
+        return all.ordered { $0.number < $1.number }.map { transform($0.block) }
     }
 }

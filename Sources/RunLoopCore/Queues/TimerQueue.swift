@@ -129,9 +129,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         let reference = UnownedReference(node)
         takeOut(TimerReference(reference))
         lanes[node.lane].members -= 1
-        let lane = lane(for: membership)
-        lanes[lane].members += 1
-        node.lane = lane
+        enter(node, lane(for: membership))
         noteJoin(node, membership.modes.subtracting(old.modes))
         guard isArmed else { return rest(reference) }
         insert(TimerReference(reference), at: node.deadline, order: node.order)
