@@ -66,11 +66,6 @@ struct HashIndex: ~Copyable {
         if slots.count > Self.leastCapacity && count < slots.count / 8 { resize(to: slots.count / 2) }
     }
 
-    mutating func removeAll() {
-        slots = Buffer()
-        count = 0
-    }
-
     /// How many slots are looked at until an element is found; for tests.
     func steps(to place: Int, _ word: UInt64) -> Int {
         ((index(of: place, word) &- start(Self.hash(word))) & (slots.count &- 1)) + 1
