@@ -135,7 +135,7 @@ public final class LoopThread: Sendable {
     /// Waits as ``join()`` does, as a task: no thread is blocked. Cancelling the task does not end the wait; ``stop()``
     /// does. Any thread.
     public nonisolated(nonsending) func ended() async {
-        await end.wait()
+        await JobGate(end).pass()
     }
 }
 
@@ -143,10 +143,6 @@ public final class LoopThread: Sendable {
 private final class ThreadEnd: SerialExecutor {
     /// `nil` when the thread has ended.
     private let waiting = Locked<[UnownedJob]?>([])
-
-    nonisolated(nonsending) func wait() async {
-        await JobGate(self).pass()
-    }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
