@@ -177,6 +177,27 @@ package final class LibeventDriver: Driver {
     }
 }
 
+/// Wakes a driver with an event descriptor, which lives as long as any thread may still write to it.
+package final class EventWaker: Waker {
+    let descriptor: Int32
+
+    package init() {
+        descriptor = rlk_eventfd()
+        require(descriptor >= 0, "no descriptor left for the loop's wake-up (errno \(errno))")
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    package func wake() {
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, 8)
+    }
+
+    package var now: RunLoop.Instant { MonotonicClock.now }
+}
+
 /// The interest in one descriptor.
 private final class Watch {
     // Unowned and unsafe: the driver keeps its watches, and ends them before it goes.
