@@ -19,16 +19,6 @@ final class DispatchRecord: Sendable {
         case end(of: UInt64)
     }
 
-    /// A snapshot for the watching thread.
-    struct Sight {
-        /// The call that blocks the loop now, if any.
-        let current: Call?
-        /// How many calls there were.
-        let count: UInt64
-        /// The call whose end was awaited has ended, or runs the loop nested: when that was.
-        let end: RunLoop.Instant?
-    }
-
     private struct State {
         /// The calls and runs that are under way, the innermost last. A run is `nil`: it does not block the loop.
         var calls: [Call?] = []
@@ -71,12 +61,11 @@ final class DispatchRecord: Sendable {
         wakeWatcher.withLock { $0 = wake }
     }
 
-    /// Looks, on the watching thread. `body` returns the event at which to look again.
-    func look(_ body: (Sight) -> Awaited) {
+    /// Looks, on the watching thread. `body` is given the call that blocks the loop now, how many calls there were, and
+    /// when the call whose end was awaited ended or ran the loop. It returns the event at which to look again.
+    func look(_ body: (_ current: Call?, _ count: UInt64, _ end: RunLoop.Instant?) -> Awaited) {
         state.withLock { state in
-            let sight = Sight(current: state.calls.last ?? nil, count: state.lastNumber, end: state.end)
-            state.end = nil
-            state.awaited = body(sight)
+            state.awaited = body(state.calls.last ?? nil, state.lastNumber, state.end.take())
         }
     }
 

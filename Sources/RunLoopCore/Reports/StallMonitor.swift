@@ -104,14 +104,14 @@ private final class Watch {
         nextLook = nil
         var stalls: [StallMonitor.Stall] = []
         var next: RunLoop.Instant?
-        record.look { sight in
+        record.look { current, count, end in
             let now = loop.now
-            if let seen, seen.isReported, let end = sight.end { stalls.append(stall(seen, at: end, isOver: true)) }
-            if sight.end != nil { seen = nil }
-            guard let call = sight.current else {
+            if let seen, seen.isReported, let end { stalls.append(stall(seen, at: end, isOver: true)) }
+            if end != nil { seen = nil }
+            guard let call = current else {
                 seen = nil
-                defer { lastCount = sight.count }
-                guard !record.isVirtual, sight.count != lastCount else { return .call }
+                defer { lastCount = count }
+                guard !record.isVirtual, count != lastCount else { return .call }
                 next = now + threshold / 4
                 return .nothing
             }
