@@ -121,10 +121,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     func takeAwakener() -> ThreadName? {
         guard hasAwakener.exchange(false, ordering: .acquiringAndReleasing) else { return nil }
-        return state.withLock { state in
-            defer { state.awakener = nil }
-            return state.awakener
-        }
+        return state.withLock { $0.awakener.take() }
     }
 
     /// Releases mail that came too late. It is refused only here, after the lock has been released, because deinits may

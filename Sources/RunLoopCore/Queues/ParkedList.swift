@@ -19,8 +19,7 @@ struct ParkedList<Node: ParkedListNode> {
 
     /// O(1): the last one takes its place.
     mutating func remove(_ node: Node) {
-        guard let index = node.parkedIndex else { return }
-        node.parkedIndex = nil
+        guard let index = node.parkedIndex.take() else { return }
         let last = all.removeLast()
         guard last !== node else { return }
         all[index] = last

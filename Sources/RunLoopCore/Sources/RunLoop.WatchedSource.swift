@@ -56,13 +56,12 @@ extension RunLoop {
         }
 
         private final func endWatch(in loop: RunLoop) {
-            guard let token else { return }
+            guard let token = token.take() else { return }
             if parkedIndex != nil {
                 loop.parked.remove(self)
             } else if !interest.isEmpty {
                 loop.driver.unwatch(token)
             }
-            self.token = nil
             loop.descriptors.remove(token)
         }
 

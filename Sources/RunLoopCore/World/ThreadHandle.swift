@@ -13,18 +13,11 @@ package final class ThreadHandle: Sendable {
 
     /// Waits for its end. Harmless when repeated.
     package func join() {
-        thread.withLock { thread in
-            guard let running = thread else { return }
-            pthread_join(running, nil)
-            thread = nil
-        }
+        thread.withLock { if let thread = $0.take() { pthread_join(thread, nil) } }
     }
 
     /// Nobody waits for its end any more. Harmless when repeated.
     package func detach() {
-        thread.withLock { thread in
-            if let thread { pthread_detach(thread) }
-            thread = nil
-        }
+        thread.withLock { if let thread = $0.take() { pthread_detach(thread) } }
     }
 }
