@@ -2,7 +2,8 @@ internal import Glibc
 
 /// The calls of a timer queue, in chunks of slots that never move, so that heaps can refer to them by their addresses.
 ///
-/// Inserting and removing are O(1) and take memory only for a new chunk. A chunk in which nothing is left is given back.
+/// The number of a slot is that of its chunk, and its own in the lowest 9 bits. Inserting and removing are O(1) and take
+/// memory only for a new chunk. A chunk in which nothing is left is given back.
 struct CallTable: ~Copyable {
     typealias Reference = UnsafeMutablePointer<CallSlot>
 
@@ -35,15 +36,6 @@ struct CallTable: ~Copyable {
     @inline(__always)
     private static func slot(_ index: Int16, of memory: UnsafeMutableRawPointer) -> Reference {
         (memory + slotOffset).assumingMemoryBound(to: CallSlot.self) + Int(index)
-    }
-
-    /// The number of a slot: that of its chunk, and its own in the lowest 9 bits.
-    @inline(__always)
-    private static func number(of slot: Reference) -> UInt32 {
-        let address = UInt(bitPattern: slot)
-        let memory = UnsafeRawPointer(bitPattern: address & ~UInt(chunkAlignment - 1)).unsafelyUnwrapped
-        let index = ((Int(address) & (chunkAlignment - 1)) - slotOffset) / MemoryLayout<CallSlot>.stride
-        return memory.load(as: UInt32.self) << 9 | UInt32(truncatingIfNeeded: index)
     }
 
     /// Puts a call into a free slot.
@@ -87,7 +79,11 @@ struct CallTable: ~Copyable {
     }
 
     func token(of slot: Reference) -> CallToken {
-        CallToken(slot: Self.number(of: slot), version: slot.pointee.version)
+        let address = UInt(bitPattern: slot)
+        let memory = UnsafeRawPointer(bitPattern: address & ~UInt(Self.chunkAlignment - 1)).unsafelyUnwrapped
+        let index = ((Int(address) & (Self.chunkAlignment - 1)) - Self.slotOffset) / MemoryLayout<CallSlot>.stride
+        let number = memory.load(as: UInt32.self) << 9 | UInt32(truncatingIfNeeded: index)
+        return CallToken(slot: number, version: slot.pointee.version)
     }
 
     /// Takes a call out. The caller releases the block.
