@@ -90,9 +90,7 @@ final class DispatchRecord: Sendable {
         change { state in
             let wakes = state.ends(at: now)
             _ = state.calls.popLast()
-            guard var outer = state.calls.popLast() else { return wakes }
-            outer?.begin = now
-            state.calls.append(outer)
+            if !state.calls.isEmpty { state.calls[state.calls.count - 1]?.begin = now }
             return wakes
         }
     }

@@ -80,10 +80,8 @@ extension RunLoop {
         /// The state shared with the item's remotes.
         final var link: RemoteLink<Item, RunLoop> {
             let extras = madeExtras
-            if let link = extras.link { return link }
-            let link = RemoteLink<Item, RunLoop>(self, loop?.mailbox)
-            extras.link = link
-            return link
+            if extras.link == nil { extras.link = RemoteLink(self, loop?.mailbox) }
+            return extras.link!
         }
 
         @inline(__always)

@@ -12,12 +12,10 @@ struct SlotTable<Element: AnyObject> {
     var all: [Element] { slots.compactMap { $0.element?.object } }
 
     mutating func insert(_ element: Element) -> SourceToken {
-        if let slot = freeSlots.popLast() {
-            slots[Int(slot)].element = UnownedReference(element)
-            return SourceToken(slot: slot, version: slots[Int(slot)].version)
-        }
-        slots.append(Slot(element: UnownedReference(element)))
-        return SourceToken(slot: UInt32(slots.count - 1), version: 0)
+        let slot = freeSlots.popLast() ?? UInt32(slots.count)
+        if slot == slots.count { slots.append(Slot()) }
+        slots[Int(slot)].element = UnownedReference(element)
+        return SourceToken(slot: slot, version: slots[Int(slot)].version)
     }
 
     mutating func remove(_ token: SourceToken) {
