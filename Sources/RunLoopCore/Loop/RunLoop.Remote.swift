@@ -73,8 +73,7 @@ extension RunLoop {
     /// A loop of the calling thread.
     ///
     /// - Parameter remote: one that was handed out before the loop was made; a new one unless given.
-    package convenience init(driver: any Driver, world: any World, remote: Remote? = nil, name: String? = nil) {
-        let mailbox = remote?.mailbox ?? Mailbox(waker: driver.waker, name: name)
-        self.init(driver: driver, world: world, mailbox: mailbox, name: name)
+    package convenience init(driver: any Driver, world: any World, remote: Remote? = nil) {
+        self.init(driver: driver, world: world, mailbox: remote?.mailbox ?? Mailbox(waker: driver.waker))
     }
 }

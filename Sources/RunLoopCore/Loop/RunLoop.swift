@@ -131,11 +131,11 @@ public final class RunLoop {
     }
 
     /// A loop of the calling thread. Its mailbox may have been handed out before.
-    init(driver: any Driver, world: any World, mailbox: Mailbox<RunLoop>, name: String?) {
+    init(driver: any Driver, world: any World, mailbox: Mailbox<RunLoop>) {
         self.driver = driver
         self.world = world
         self.mailbox = mailbox
-        self.name = name
+        name = mailbox.name
         isVirtual = world.isVirtual
         passTime = driver.now
         thread = rlk_thread_pointer()

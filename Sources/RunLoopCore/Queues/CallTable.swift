@@ -2,8 +2,8 @@ internal import Glibc
 
 /// The calls of a timer queue, in chunks of slots that never move, so that heaps can refer to them by their addresses.
 ///
-/// The number of a slot is that of its chunk, and its own in the lowest 9 bits. Inserting and removing are O(1) and take
-/// memory only for a new chunk. A chunk in which nothing is left is given back.
+/// The number of a slot is that of its chunk, and its own in the lowest 9 bits. Inserting and removing are O(1) and
+/// take memory only for a new chunk. A chunk in which nothing is left is given back.
 struct CallTable: ~Copyable {
     typealias Reference = UnsafeMutablePointer<CallSlot>
 

@@ -40,7 +40,7 @@ public final class LoopThread: Sendable {
         mutating func run() {
             rlk_set_thread_name(name)
             do {
-                let loop = RunLoop(driver: seat.take(), world: seat.world, remote: remote, name: name)
+                let loop = RunLoop(driver: seat.take(), world: seat.world, remote: remote)
                 RunLoop.install(loop)
                 RunLoop.preparations[seat.world](loop)
                 setUp?(loop)
