@@ -221,9 +221,8 @@ private final class Watch {
         // long.
         event = event_new(
             base, descriptor, Int16(flags),
-            { _, what, context in
-                Unmanaged<Watch>.fromOpaque(context!).with { $0.note(what) }
-            }, Unmanaged.passUnretained(self).toOpaque())
+            { _, what, context in Unmanaged<Watch>.fromOpaque(context!).with { $0.note(what) } },
+            Unmanaged.passUnretained(self).toOpaque())
         guard event_add(event, nil) == 0 else {
             let reason = errno
             end()
