@@ -37,7 +37,6 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
 
     var laneCount: Int { lanes.lanes.count }
 
-    /// The number of blocks that fit without an allocation.
     var capacity: Int { fresh.capacity + lanes.capacity }
 
     @inline(__always)

@@ -61,7 +61,6 @@ struct CallToken: Hashable, BitwiseCopyable {
     let slot: UInt32
     let version: UInt32
 
-    /// Both in one word.
     var word: UInt64 { UInt64(slot) << 32 | UInt64(version) }
 
     /// Of a call that was never scheduled.

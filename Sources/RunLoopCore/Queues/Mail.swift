@@ -8,7 +8,6 @@ struct Mail<Loop: AnyObject>: ~Copyable {
         case wakeUp
     }
 
-    /// A job of a task, and the executor that it came by.
     struct Job {
         let job: UnownedJob
         let way: JobWay

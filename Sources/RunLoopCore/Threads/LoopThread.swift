@@ -84,7 +84,6 @@ public final class LoopThread: Sendable {
         self.init(name: name, at: world.makeSeat(named: name, isService: isService), setUp: setUp)
     }
 
-    /// Starts a thread that takes a seat.
     package init(name: String, at seat: any Seat, setUp: @escaping @Sendable (RunLoop) -> Void) {
         self.name = name
         self.seat = seat
