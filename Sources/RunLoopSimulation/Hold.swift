@@ -29,7 +29,7 @@ extension Simulation {
     }
 
     /// A hold on virtual time; see ``Simulation/hold(for:limit:)``. It is `Sendable`.
-    public final class Hold: TimeHold {
+    public final class Hold: TimeHold, Opaque {
         private let timeline: Timeline
         private let number: Int
 

@@ -48,7 +48,7 @@ private func report<Failure: Error>(
     _ failures: [Simulation.HostFailure], as _: Failure.Type
 ) throws(Failure) {
     guard let first = failures.first else { return }
-    if let witness = Witness.current { return witness.see(failures) }
+    if let witness = Witness.current { return witness.hostFailures.withLock { $0 += failures } }
     if let failure = first as? Failure { throw failure }
     fatalError("\(first); a host that may fail is added with mayFail: true")
 }
@@ -76,7 +76,7 @@ private func withSimulation<Result, Failure: Error>(
     let previous = RunLoop.install(loop)
     RunLoop.mainRemotes.set(loop.remote, in: world)
     timeline.add(loop)
-    Witness.current?.see(simulation)
+    Witness.current?.latest.withLock { $0 = simulation }
     defer {
         timeline.close(from: timeline.main)
         loop.tearDown()
@@ -92,7 +92,7 @@ private func withSimulation<Result, Failure: Error>(
 ///
 /// Time stands still while code runs, unless the code says with ``spend(_:)`` how long it takes. When all loops wait,
 /// time jumps to the next event. It is `Sendable`: every thread of the simulation may use it.
-public final class Simulation: Sendable {
+public final class Simulation: Sendable, Opaque {
     let timeline: Timeline
     /// The world of the test's own threads.
     package let world: SimulatedWorld
@@ -396,6 +396,19 @@ public final class Simulation: Sendable {
     /// Hosts whose program has thrown an error, in order, except those that may fail. Any thread.
     public var hostFailures: [HostFailure] { failures.withLock(\.self) }
 
+    /// An error thrown by the program of a host: the fault of a simulation, unless the host may fail. `Sendable`.
+    public struct HostFailure: Error, Sendable, CustomStringConvertible {
+        /// The name of the host.
+        public let host: String
+        /// The time when its program threw.
+        public let instant: RunLoop.Instant
+        /// The error that ended it.
+        public let error: any Error
+
+        /// For example `host "server" failed at 1.500000000: bind: Address already in use (errno 98)`.
+        public var description: String { "host \(quoted(host)) failed at \(instant): \(error)" }
+    }
+
     /// Adds a line of your own to the trace and to the ``picture``.
     public func note(_ text: String) {
         timeline.note(text, loop)
@@ -425,4 +438,17 @@ public final class Simulation: Sendable {
 extension RunLoop {
     /// The driver, if the loop is a simulated one.
     var virtualDriver: VirtualDriver? { driver as? VirtualDriver }
+}
+
+/// A test that wants to know the events of its simulations.
+package final class Witness: Sendable {
+    /// The witness of the calling task.
+    @TaskLocal package static var current: Witness?
+
+    /// The most recent simulation; it may be over.
+    package let latest = Locked<Simulation?>(nil)
+    /// The hosts that failed but had to succeed, of all simulations that are over.
+    package let hostFailures = Locked<[Simulation.HostFailure]>([])
+
+    package init() {}
 }

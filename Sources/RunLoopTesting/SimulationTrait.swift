@@ -17,7 +17,7 @@ public struct SimulationTrait: TestTrait, SuiteTrait, TestScoping {
         let witness = Witness()
         let explained = Locked<[ObjectIdentifier]>([])
         let trait = IssueHandlingTrait.compactMapIssues { issue in
-            guard let simulation = Simulation.ofThread ?? witness.latest else { return issue }
+            guard let simulation = Simulation.ofThread ?? witness.latest.withLock(\.self) else { return issue }
             let isFirst = explained.withLock { explained in
                 defer { explained.append(ObjectIdentifier(simulation)) }
                 return !explained.contains(ObjectIdentifier(simulation))
@@ -29,7 +29,7 @@ public struct SimulationTrait: TestTrait, SuiteTrait, TestScoping {
         try await Witness.$current.withValue(witness) {
             try await trait.provideScope(for: test, testCase: testCase) {
                 try await function()
-                for failure in witness.hostFailures {
+                for failure in witness.hostFailures.withLock(\.self) {
                     Issue.record(Comment(rawValue: "\(failure)"), sourceLocation: test.sourceLocation)
                 }
             }

@@ -1,4 +1,0 @@
-internal import RunLoopCore
-
-extension Simulation: Opaque {}
-extension Simulation.Hold: Opaque {}
