@@ -51,5 +51,5 @@ extension Simulation {
     /// Whether another run with the same seed is the same, as far as the simulation knows. It is false after an escape
     /// or a hold.
     /// <doc:VirtualTime> names the causes that it cannot see.
-    public var isReproducible: Bool { timeline.isReproducible }
+    public var isReproducible: Bool { timeline.state.withLock { $0.escapes.isEmpty && !$0.hasBeenHeld } }
 }

@@ -371,7 +371,7 @@ public final class Simulation: Sendable, Opaque {
 
     /// The events so far, one line each, in order: the time, the thread, the mode, and the event. Every run gives the
     /// same bytes. Empty unless the simulation is traced.
-    public var trace: [String] { timeline.lines }
+    public var trace: [String] { timeline.state.withLock { $0.lines } }
 
     /// Tasks that came to a loop of the simulation from outside of it, one line each, in order: the time and the
     /// thread.
@@ -381,7 +381,7 @@ public final class Simulation: Sendable, Opaque {
     /// A task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a loop's clock. With
     /// captured executors, every task that a thread of the simulation starts stays inside, on any clock of Swift's. A
     /// traced simulation has the same lines in its ``trace``.
-    public var escapes: [String] { timeline.escapes }
+    public var escapes: [String] { timeline.state.withLock { $0.escapes } }
 
     /// Notes that the calling thread's code is not all in the simulation.
     package func noteEscape(_ why: String) {

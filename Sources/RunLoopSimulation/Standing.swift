@@ -82,8 +82,8 @@ extension Simulation {
             stand.thread === own ? stand.nextOfRunning(at: now) : stand.nextOfResting(at: now)
         }
         // Of equal dates the world's event comes first.
-        let held = timeline.heldFor.map { (date: now, what: "\($0), in real time") }
-        let ofWorld = timeline.state.withLock { $0.agenda.next }
+        let (ofWorld, holds) = timeline.state.withLock { ($0.agenda.next, $0.holds.compactMap(\.what)) }
+        let held = holds.map { (date: now, what: "\($0), in real time") }
         let all = [ofWorld].compactMap { $0 } + nexts + held
         return all.min { $0.date < $1.date }.map { (max($0.date, now), $0.what) }
     }

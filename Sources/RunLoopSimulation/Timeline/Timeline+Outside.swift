@@ -25,11 +25,6 @@ extension Timeline {
         }
     }
 
-    /// The reasons of all holds.
-    var heldFor: [String] { state.withLock { $0.holds.compactMap(\.what) } }
-
-    var isReproducible: Bool { state.withLock { $0.escapes.isEmpty && !$0.hasBeenHeld } }
-
     /// Waits in real time until one of the threads has an event from outside, or a hold has reached its limit.
     func waitOutside() {
         let (outside, requests, limit) = state.withLock { state in

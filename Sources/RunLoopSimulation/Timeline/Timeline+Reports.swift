@@ -3,8 +3,6 @@ internal import RunLoopCore
 extension Timeline {
     // MARK: Past events
 
-    var lines: [String] { state.withLock { $0.lines } }
-
     /// The mode in which a loop sleeps while it has nothing to run.
     static let asleep = RunLoop.Mode("asleep")
 
@@ -100,8 +98,6 @@ extension Timeline {
         writeLine("escape: \(escape)", of: thread.name)
         record(thread) { .note("escape: \(escape)", thread: $0) }
     }
-
-    var escapes: [String] { state.withLock { $0.escapes } }
 
     // MARK: Marks
 
