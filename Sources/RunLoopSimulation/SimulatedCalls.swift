@@ -61,7 +61,7 @@ enum SimulatedCalls {
 
     private static func time(of clock: rlk_clock) -> Int64 {
         let (world, timeline, thread) = caller
-        if rlk_take_step() != 0, let rest = timeline.endurance.restAfterSteps(at: timeline.now) {
+        if rlk_take_step() != 0, let rest = timeline.restAfterSteps() {
             timeline.work(thread, until: timeline.now + rest)
         }
         return switch clock {

@@ -119,7 +119,7 @@ public final class Simulation: Sendable, Opaque {
     }
 
     /// The rest of a task that has taken many steps; `nil` if time has passed since as many steps before.
-    package func restAfterSteps() -> Duration? { timeline.endurance.restAfterSteps(at: now) }
+    package func restAfterSteps() -> Duration? { timeline.restAfterSteps() }
 
     /// A job of the calling thread waits for one of several threads. If its task is new, the caller has started it.
     package func jobWaits(_ job: UnownedJob) {

@@ -19,7 +19,8 @@ final class Timeline: Sendable {
     // callback that uses it would take 125 instructions more.
     nonisolated(unsafe) unowned(unsafe) var owner: AnyObject?
     let clock = Clock()
-    let endurance = Endurance()
+    /// When many steps had last been taken, and the rest after them.
+    private let latestSteps = Locked((date: RunLoop.Instant.distantPast, rest: Duration.zero))
     /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
     /// nobody has woken it, nothing else can happen before its deadline. Otherwise it is the beginning of time.
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
@@ -291,6 +292,19 @@ final class Timeline: Sendable {
             guard date > state.clock.now, !isOver() else { return false }
             thread.rest = .until(date, wakeable: false)
             return true
+        }
+    }
+
+    /// The rest of a task or thread that has taken many steps; `nil` if time has passed since as many steps before.
+    ///
+    /// Such a one may wait, without a pause, for something that another one or the clock will bring. On a real machine
+    /// its steps take time. The rests double, so it waits at most twice as long as it has to.
+    func restAfterSteps() -> Duration? {
+        latestSteps.withLock { latest in
+            let rest: Duration =
+                now != latest.date ? .zero : latest.rest == .zero ? .milliseconds(1) : latest.rest * 2
+            latest = (now + rest, rest)
+            return rest == .zero ? nil : rest
         }
     }
 
