@@ -1,16 +1,10 @@
-internal import Glibc
 internal import RunLoopCore
 
 /// A look at the threads of a simulation at one position of its trace.
 package final class Look: Sendable {
-    private struct State {
-        /// The number of entries so far.
-        var position = 0
-        var isTaken = false
-    }
-
     private let target: Int
-    private let state = Locked(State())
+    /// The number of entries so far.
+    private let state = Locked((position: 0, isTaken: false))
     private let report: @Sendable ([String]) -> Void
 
     /// - Parameters:
