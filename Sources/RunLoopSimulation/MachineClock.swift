@@ -18,7 +18,7 @@ package final class MachineClock: Sendable {
     /// Creates a clock that shows `time` now.
     init(on timeline: Timeline, showing time: RunLoop.WallTime) {
         self.timeline = timeline
-        state = Locked(State(clock: WallClock(showing: time, at: timeline.now)))
+        state = Locked(State(clock: WallClock(base: (timeline.now, time))))
     }
 
     /// Notifies the threads of this process, from now on, when the clock is set.
@@ -34,7 +34,7 @@ package final class MachineClock: Sendable {
     /// The time that the clock shows; setting it simulates a person or a time server.
     package var time: RunLoop.WallTime {
         get { state.withLock { $0.clock.time(at: timeline.now) } }
-        set { change { clock, now in clock.set(to: newValue, at: now) } }
+        set { change { clock, now in clock.base = (now, newValue) } }
     }
 
     var slept: Duration { state.withLock(\.slept) }
@@ -50,7 +50,10 @@ package final class MachineClock: Sendable {
     /// Makes the clock too fast by so many billionths, or too slow if they are negative.
     package func setDrift(billionths: Int64) {
         require(billionths > -1_000_000_000, "a clock that drifts still goes forward; set its time instead")
-        change { clock, now in clock.setDrift(billionths, at: now) }
+        change { clock, now in
+            clock.base = (now, clock.time(at: now))
+            clock.drift = billionths
+        }
     }
 
     private func change(_ body: (inout WallClock, RunLoop.Instant) -> Void) {
@@ -67,15 +70,11 @@ package final class MachineClock: Sendable {
 /// The wall clock of a simulation: it follows the virtual time, faster or slower if it drifts, and is set by script.
 private struct WallClock {
     /// The instant when it was last set, and the time that it then showed.
-    private var base: (instant: RunLoop.Instant, time: RunLoop.WallTime)
+    var base: (instant: RunLoop.Instant, time: RunLoop.WallTime)
     /// How much it is too fast, in billionths.
-    private var drift: Int64 = 0
+    var drift: Int64 = 0
 
     private static let billion: Int128 = 1_000_000_000
-
-    init(showing time: RunLoop.WallTime, at instant: RunLoop.Instant) {
-        base = (instant, time)
-    }
 
     func time(at instant: RunLoop.Instant) -> RunLoop.WallTime {
         let elapsed = Int128(instant.nanoseconds) - Int128(base.instant.nanoseconds)
@@ -93,14 +92,5 @@ private struct WallClock {
     private func floor(_ number: Int128, by divisor: Int128) -> Int128 {
         let (quotient, rest) = number.quotientAndRemainder(dividingBy: divisor)
         return rest < 0 ? quotient - 1 : quotient
-    }
-
-    mutating func set(to time: RunLoop.WallTime, at instant: RunLoop.Instant) {
-        base = (instant, time)
-    }
-
-    mutating func setDrift(_ drift: Int64, at instant: RunLoop.Instant) {
-        set(to: time(at: instant), at: instant)
-        self.drift = drift
     }
 }
