@@ -37,6 +37,7 @@ package final class MachineClock: Sendable {
         set { change { clock, now in clock.base = (now, newValue) } }
     }
 
+    /// For how long the machine has slept.
     var slept: Duration { state.withLock(\.slept) }
 
     /// The machine sleeps: the clock goes forward, and virtual time stands still.

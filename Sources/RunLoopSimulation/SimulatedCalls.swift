@@ -67,7 +67,7 @@ enum SimulatedCalls {
         return switch clock {
         case rlk_clock_wall: world.wallTime.nanoseconds
         case rlk_clock_processor: timeline.now.nanoseconds
-        case rlk_clock_boot: (timeline.now + MachineClock.monotonicStart + world.slept).nanoseconds
+        case rlk_clock_boot: (timeline.now + MachineClock.monotonicStart + world.clock.slept).nanoseconds
         default: (timeline.now + MachineClock.monotonicStart).nanoseconds
         }
     }
@@ -78,7 +78,7 @@ enum SimulatedCalls {
         return switch clock {
         case rlk_clock_wall: caller.world.instant(of: RunLoop.WallTime(nanoseconds: time))
         case rlk_clock_processor: shown
-        case rlk_clock_boot: shown - MachineClock.monotonicStart - caller.world.slept
+        case rlk_clock_boot: shown - MachineClock.monotonicStart - caller.world.clock.slept
         default: shown - MachineClock.monotonicStart
         }
     }

@@ -9,15 +9,10 @@ package final class SimulatedWorld: World {
     let process: Timeline.Process
     /// The prefix of the names of its threads.
     private let prefix: String
-    private let clock: MachineClock
+    let clock: MachineClock
     /// The numbers of the system's own random generators.
     private let systemNumbers: Locked<SeededNumbers>
-    private let system: Locked<System>
-
-    private struct System {
-        var descriptors: (any SimulatedDescriptors)?
-        var surroundings: (any SimulatedSurroundings)?
-    }
+    private let system: Locked<(descriptors: (any SimulatedDescriptors)?, surroundings: (any SimulatedSurroundings)?)>
 
     /// The descriptors of the host, which the system does not know.
     var descriptors: (any SimulatedDescriptors)? { system.withLock(\.descriptors) }
@@ -31,7 +26,7 @@ package final class SimulatedWorld: World {
         self.timeline = timeline
         self.process = process
         self.prefix = prefix
-        system = Locked(System(descriptors: descriptors, surroundings: surroundings))
+        system = Locked((descriptors, surroundings))
         self.clock = clock
         clock.begins(in: process)
         var other = numbers
@@ -94,7 +89,7 @@ package final class SimulatedWorld: World {
     /// Releases the objects that its threads have shared.
     func letGo() {
         shared.removeAll()
-        system.withLock { $0 = System() }
+        system.withLock { $0 = (nil, nil) }
     }
 
     private let hasBeenKilled = Atomic(false)
@@ -120,9 +115,6 @@ package final class SimulatedWorld: World {
     }
 
     // MARK: The clocks
-
-    /// For how long the machine has slept.
-    var slept: Duration { clock.slept }
 
     package var wallTime: RunLoop.WallTime { clock.time }
 
