@@ -411,7 +411,9 @@ public final class Simulation: Sendable, Opaque {
 
     /// Adds a line of your own to the trace and to the ``picture``.
     public func note(_ text: String) {
-        timeline.note(text, loop)
+        let (loop, thread) = place
+        timeline.writeLine(text, of: thread.name, in: loop)
+        timeline.record(thread) { .note(text, thread: $0) }
     }
 
     /// Notes an event of a host, or of a connection between hosts.
@@ -426,12 +428,22 @@ public final class Simulation: Sendable, Opaque {
         _ message: HostMessage, from sender: String, to receiver: String,
         bytes: @autoclosure () -> some Collection<UInt8>
     ) {
-        timeline.note(message, from: sender, to: receiver, bytes: bytes)
+        switch message {
+        case .bytes(let count): timeline.writeLine("\(count) bytes from \(sender)", of: receiver)
+        case .end: timeline.writeLine("end from \(sender)", of: receiver)
+        case .lost(let count): timeline.writeLine("\(count) bytes to \(receiver) are lost", of: sender)
+        }
+        timeline.takeLook()
+        let text = timeline.history.isRecorded ? messageText(of: bytes()) : nil
+        timeline.history.record(.message(message, from: sender, text: text), in: receiver, at: now)
     }
 
     /// Makes the test's own threads belong to a host of this name.
     package func nameTest(_ name: String) {
-        timeline.nameTest(name)
+        timeline.state.withLock { state in
+            timeline.history.rename(timeline.main.lane, to: name, at: state.clock.now)
+            timeline.test.machine = name
+        }
     }
 }
 

@@ -18,7 +18,7 @@ final class VirtualDriver: Driver {
     }
 
     deinit {
-        timeline.forgetLoop(thread)
+        timeline.state.withLock { _ in thread.loop = nil }
     }
 
     var now: RunLoop.Instant { timeline.now }

@@ -16,7 +16,7 @@ extension Timeline {
         loop.trace = { [unowned self, unowned loop] event in
             switch event {
             case .runBegan(Self.asleep), .runEnded(Self.asleep, _): break
-            case .runBegan, .runEnded: writeLine(event.description, loop)
+            case .runBegan, .runEnded: writeLine(event.description, of: thread.name, in: loop)
             case .called(let kind, let name, let origin, _):
                 // The loop has counted the lateness of a fire just before the call.
                 let lateness = loop.statistics.lateness.maximum
@@ -26,40 +26,22 @@ extension Timeline {
                 }
                 fallthrough
             case .ignored:
-                writeLine(event.description, loop)
+                writeLine(event.description, of: thread.name, in: loop)
                 record(thread) { .loop(event, thread: $0) }
             }
         }
     }
 
-    /// Forgets the loop of a thread, which has none any more.
-    func forgetLoop(_ thread: Thread) {
-        state.withLock { _ in thread.loop = nil }
-    }
-
-    private func record(_ thread: Thread, _ what: (_ thread: String?) -> History.What) {
+    func record(_ thread: Thread, _ what: (_ thread: String?) -> History.What) {
         takeLook()
         let (lane, name, now) = state.withLock { (thread.lane, thread.nameInLane, $0.clock.now) }
         history.record(what(name), in: lane, at: now)
     }
 
-    private func writeLine(_ text: String, _ loop: RunLoop) {
-        guard isTraced, let thread = loop.virtualDriver?.thread else { return }
-        let mode = loop.currentMode?.name ?? "-"
-        state.withLock { state in
-            state.lines.append("\(state.clock.now) \(thread.name) \(mode) \(text)")
-        }
-    }
-
-    private func writeLine(_ text: @autoclosure () -> String, of name: String) {
+    func writeLine(_ text: @autoclosure () -> String, of name: String, in loop: RunLoop? = nil) {
         guard isTraced else { return }
-        let text = text()
-        state.withLock { $0.lines.append("\($0.clock.now) \(name) - \(text)") }
-    }
-
-    func note(_ text: String, _ loop: RunLoop) {
-        writeLine(text, loop)
-        if let thread = loop.virtualDriver?.thread { record(thread) { .note(text, thread: $0) } }
+        let (mode, text) = (loop?.currentMode?.name ?? "-", text())
+        state.withLock { $0.lines.append("\($0.clock.now) \(name) \(mode) \(text)") }
     }
 
     func note(_ text: String, of name: String) {
@@ -72,19 +54,6 @@ extension Timeline {
         writeLine(step, of: name)
         let (owner, now) = state.withLock { (thread.lane, $0.clock.now) }
         history.record(.step(step, owner: owner), in: name, at: now)
-    }
-
-    func note(
-        _ message: HostMessage, from sender: String, to receiver: String, bytes: () -> some Collection<UInt8>
-    ) {
-        switch message {
-        case .bytes(let count): writeLine("\(count) bytes from \(sender)", of: receiver)
-        case .end: writeLine("end from \(sender)", of: receiver)
-        case .lost(let count): writeLine("\(count) bytes to \(receiver) are lost", of: sender)
-        }
-        takeLook()
-        let text = history.isRecorded ? messageText(of: bytes()) : nil
-        history.record(.message(message, from: sender, text: text), in: receiver, at: now)
     }
 
     /// Notes that a task has come back from outside of the simulation.

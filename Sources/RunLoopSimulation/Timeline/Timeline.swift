@@ -169,14 +169,6 @@ final class Timeline: Sendable {
         }
     }
 
-    /// Makes the test's own threads belong to a machine of this name.
-    func nameTest(_ name: String) {
-        state.withLock { state in
-            history.rename(main.lane, to: name, at: state.clock.now)
-            test.machine = name
-        }
-    }
-
     /// Ends the threads of a process where they are: none of them runs anything more, and what they hold is never
     /// released. If the calling thread is one of them, the call does not return.
     func kill(_ process: Process) {
