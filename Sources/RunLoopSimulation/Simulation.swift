@@ -101,8 +101,8 @@ public final class Simulation: Sendable, Opaque {
     /// The worlds of hosts, in the order in which they were made.
     private let otherWorlds = Locked<[SimulatedWorld]>([])
     private let failures = Locked<[HostFailure]>([])
-    /// Waits of others than threads: of jobs for a thread that runs them.
-    let furtherWaits = Locked<[@Sendable () -> [Wait]]>([])
+    /// Waits of others than threads: of jobs for a thread that runs them. Called while all threads rest.
+    package let furtherWaits = Locked<[@Sendable () -> [Wait]]>([])
 
     /// Whether Swift's default executor and the main actor are parts of the simulation, and its threads' calls to the C
     /// library are answered by it. On a thread of the simulation.
@@ -124,20 +124,6 @@ public final class Simulation: Sendable, Opaque {
     /// A job of the calling thread waits for one of several threads. If its task is new, the caller has started it.
     package func jobWaits(_ job: UnownedJob) {
         timeline.schedule?.lane(of: job, from: place.thread.number)
-    }
-
-    /// Has ``waits`` include others than those of threads.
-    ///
-    /// - Parameter waits: called while all threads rest.
-    package func addWaits(_ waits: @escaping @Sendable () -> [Wait]) {
-        furtherWaits.withLock { $0.append(waits) }
-    }
-
-    /// Has reports say where in the program a thread waits for a signal.
-    ///
-    /// - Parameter capture: notes the place where the calling thread is; the result describes it, if it can.
-    package static func setPlaces(_ capture: @escaping @Sendable () -> @Sendable () -> String?) {
-        AddressWaits.capturesPlaces.withLock { $0 = capture }
     }
 
     /// The seed of all chance in the simulation.

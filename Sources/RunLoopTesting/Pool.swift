@@ -32,7 +32,7 @@ final class Pool: Sendable {
             }.remote.executor()
         }
         state.withLock { ($0.executors, $0.free, $0.living) = (executors, Set(0..<width), width) }
-        simulation.addWaits { [weak self] in self?.waits ?? [] }
+        simulation.furtherWaits.withLock { $0.append { [weak self] in self?.waits ?? [] } }
     }
 
     deinit {

@@ -30,7 +30,7 @@ final class Router: TaskExecutor, SchedulingExecutor {
             Task.defaultExecutor as AnyObject === shared && MainActor.executor as AnyObject === MainRouter.shared,
             "this Swift runtime does not let its executors be replaced; RunLoopTesting was tried with Swift 6.3.1")
         Place.install { Capture.ofThread?.rest($0) == true }
-        Simulation.setPlaces(BlockedPlace.capture)
+        AddressWaits.capturesPlaces.withLock { $0 = BlockedPlace.capture }
     }()
 
     static func install() {

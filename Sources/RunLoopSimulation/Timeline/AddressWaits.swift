@@ -1,9 +1,9 @@
 internal import CShims
-internal import RunLoopCore
+package import RunLoopCore
 
 /// The waits of simulated threads for a signal at an address: those of conditions and semaphores of the C
 /// library.
-enum AddressWaits {
+package enum AddressWaits {
     private struct Wait {
         let thread: ObjectIdentifier
         let address: UInt
@@ -11,8 +11,8 @@ enum AddressWaits {
         let end: @Sendable () -> Void
     }
 
-    /// Describes the place in the program where the calling thread is, later and if it can.
-    static let capturesPlaces = Locked<(@Sendable () -> @Sendable () -> String?)?>(nil)
+    /// Notes the place in the program where the calling thread is, for reports; the result describes it, if it can.
+    package static let capturesPlaces = Locked<(@Sendable () -> @Sendable () -> String?)?>(nil)
 
     /// In the order in which they began.
     private static let all = Locked<[Wait]>([])
