@@ -28,7 +28,8 @@ final class VirtualDriver: Driver {
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         guard looks else { return rest(until: deadline) }
         if collect(into: ready) {
-            timeline.forgetWake(thread)
+            // The thread is awake already.
+            timeline.change { _ in thread.isWoken = false }
             return .woke
         }
         let outcome = rest(until: deadline)
@@ -40,10 +41,7 @@ final class VirtualDriver: Driver {
     private func rest(until deadline: RunLoop.Instant) -> WaitOutcome {
         switch timeline.wait(thread, until: deadline) {
         case .woke: return .woke
-        case .starved:
-            // At the end of the simulation, or of the process, the thread is to end.
-            if timeline.isEnding(thread) { loop?.endAllRuns() }
-            return .starved
+        case .starved: return .starved
         case .late:
             loop?.stop()
             return .woke
@@ -92,7 +90,7 @@ final class VirtualDriver: Driver {
     }
 
     func watchWallClock(token: SourceToken) {
-        timeline.watchWallClock(thread, token)
+        timeline.state.withLock { _ in thread.clockWatch = (token, false) }
         watched.insert(token)
     }
 

@@ -48,7 +48,7 @@ final class History: Sendable {
     /// Receives each event.
     private let listener: (@Sendable (Trace.Event) -> Void)?
 
-    init(_ listener: (@Sendable (Trace.Event) -> Void)? = nil) {
+    init(_ listener: (@Sendable (Trace.Event) -> Void)?) {
         self.listener = listener
     }
 

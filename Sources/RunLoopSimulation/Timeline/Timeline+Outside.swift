@@ -11,7 +11,7 @@ extension Timeline {
             state.holdCount += 1
             if what != nil { state.hasBeenHeld = true }
             state.outside = state.outside ?? OutsideWait()
-            if !state.isClosing {
+            if state.closed == nil {
                 state.holds.append(HeldTime(number: state.holdCount, thread: thread, what: what, limit: limit))
             }
             return state.holdCount

@@ -24,12 +24,6 @@ extension Timeline {
         }
     }
 
-    /// The limit of a thread's waits: later events count as never.
-    struct Horizon {
-        let thread: Thread
-        let date: RunLoop.Instant
-    }
-
     /// The next turn.
     enum Next {
         case thread(Thread)
@@ -41,13 +35,13 @@ extension Timeline {
 
     struct State {
         let clock: Clock
-        /// The horizons of all threads. Those of one thread are nested: the last one is in force.
-        var horizons: [Horizon] = []
+        /// The limits of threads' waits: later events count as never. Those of one thread are nested: the last one is in
+        /// force.
+        var horizons: [(thread: Thread, date: RunLoop.Instant)] = []
         /// The time when the simulation began to end.
         var closed: RunLoop.Instant?
         /// The number of processes that have begun to end and still have threads.
         var endingProcesses = 0
-        var isClosing: Bool { closed != nil }
         /// Whether anything has begun to end.
         var isEnding = false
 
@@ -69,9 +63,8 @@ extension Timeline {
         let schedule: Schedule?
         /// A look that somebody asks for.
         let look: Look?
-        /// The history that records unusual choices, in a simulation that is explored and traced.
+        /// The history that records unusual choices, in a traced simulation.
         let history: History?
-        let isExplored: Bool
         /// The running thread, while it asks whether it may continue.
         var givesWay: Thread?
         /// The threads that rest at a place within a handler. Others of their machines wait until they have gone on.
@@ -120,7 +113,7 @@ extension Timeline {
 
         /// Chooses the next turn, and moves the time there.
         mutating func chooseNext() -> Next {
-            guard isExplored else { return chooseUsual() }
+            guard schedule != nil else { return chooseUsual() }
             if isEnding, let thread = withinHandlers.first { return begin(thread, .woke) }
             return chooseOther(than: chooseUsual())
         }
@@ -255,7 +248,7 @@ extension Timeline {
         /// - Returns: whether something happens by then, so that it is the world's turn.
         private mutating func takeEvent(until date: RunLoop.Instant) -> Bool {
             guard nextEvent <= date else { return false }
-            event = isExplored && !isEnding ? takeAnyEvent(until: date) : agenda.takeFirst(until: date)
+            event = schedule != nil && !isEnding ? takeAnyEvent(until: date) : agenda.takeFirst(until: date)
             nextEvent = agenda.firstDate ?? .distantFuture
             isActing = event != nil
             return isActing
@@ -275,7 +268,7 @@ extension Timeline {
 
         /// The waiting thread with the earliest horizon, if that is before the date of the next event.
         private mutating func limited(before date: RunLoop.Instant) -> Thread? {
-            var first: Horizon?
+            var first: (thread: Thread, date: RunLoop.Instant)?
             for horizon in horizons.reversed() where horizon.date < min(date, first?.date ?? .distantFuture) {
                 if horizon.thread.isWaiting { first = horizon }
             }

@@ -119,17 +119,16 @@ extension Timeline {
         /// Called by the thread, before it gives its turn away.
         func park() { isParked = true }
 
-        /// Called by the thread, if its turn has come back to it at once.
-        func unpark() { isParked = false }
-
         /// Called first by the thread: waits for its turn. Does not return if the thread was stopped.
         func takeFirstTurn() { hasTurn(isStopped: rlk_begin_fiber(fiber)) }
 
-        /// Called by the thread: gives the turn to another one, and waits until it has it again. Does not return if the
-        /// thread was stopped.
+        /// Called by the thread: gives the turn to another one, and waits until it has it again, unless it comes back at
+        /// once. Does not return if the thread was stopped.
         ///
         /// - Parameter next: `nil` if a thread outside of the simulation will give somebody the turn.
-        func passTurn(to next: Thread?) { hasTurn(isStopped: rlk_pass_turn(fiber, next?.fiber)) }
+        func passTurn(to next: Thread?) {
+            hasTurn(isStopped: next === self ? 0 : rlk_pass_turn(fiber, next?.fiber))
+        }
 
         private func hasTurn(isStopped: Int32) {
             if isStopped != 0 { rlk_end_thread() }
@@ -196,8 +195,6 @@ extension Timeline {
         let isTest: Bool
         /// The time when it began to end.
         var ending: RunLoop.Instant?
-        /// The number of threads that have not ended.
-        var living = 0
         /// Its threads, also those that have ended, as long as somebody has to wait for that.
         var threads: [Thread] = []
 

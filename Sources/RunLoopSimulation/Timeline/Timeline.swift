@@ -47,8 +47,8 @@ final class Timeline: Sendable {
     let look: Look?
 
     init(
-        isTraced: Bool, recordsLoops: Bool, schedule: Schedule? = nil,
-        listener: (@Sendable (Trace.Event) -> Void)? = nil, look: Look? = nil
+        isTraced: Bool, recordsLoops: Bool, schedule: Schedule?, listener: (@Sendable (Trace.Event) -> Void)?,
+        look: Look?
     ) {
         self.isTraced = isTraced
         self.recordsLoops = isTraced || recordsLoops
@@ -59,8 +59,8 @@ final class Timeline: Sendable {
         history = History(listener)
         state = Locked(
             State(
-                clock: clock, schedule: schedule, look: look, history: isTraced && schedule != nil ? history : nil,
-                isExplored: schedule != nil, patience: schedule == nil ? .seconds(60) : .zero))
+                clock: clock, schedule: schedule, look: look, history: isTraced ? history : nil,
+                patience: schedule == nil ? .seconds(60) : .zero))
         main = Thread("main", number: 0, isService: false, of: test, besides: nil)
         main.system = pthread_self()
         change { enter(main, &$0) }
@@ -80,7 +80,7 @@ final class Timeline: Sendable {
     func beginHorizon(_ thread: Thread, at date: RunLoop.Instant) {
         change { state in
             let outer = state.horizon(of: thread).map { state.horizons[$0].date }
-            state.horizons.append(Horizon(thread: thread, date: min(date, outer ?? .distantFuture)))
+            state.horizons.append((thread, min(date, outer ?? .distantFuture)))
         }
     }
 
@@ -111,7 +111,6 @@ final class Timeline: Sendable {
     private func enter(_ thread: Thread, _ state: inout State) {
         state.threadCount += 1
         state.living.append(.passRetained(thread))
-        thread.process.living += 1
         history.setAlive(true, thread.lane, at: state.clock.now)
     }
 
@@ -161,11 +160,10 @@ final class Timeline: Sendable {
             if case .join(UnownedReference(thread)) = other.rest { other.rest = .none }
         }
         let process = thread.process
-        process.living -= 1
-        if process.ending != nil, process.living == 0 {
+        if process.ending != nil, !others.contains(where: { $0.process === process }) {
             process.threads = []
             state.endingProcesses -= 1
-            state.isEnding = state.isClosing || state.endingProcesses > 0
+            state.isEnding = state.closed != nil || state.endingProcesses > 0
         }
     }
 
@@ -244,8 +242,8 @@ final class Timeline: Sendable {
         case starved
         /// There is something to do, but the thread's horizon has passed.
         case late
-        /// There may be something to do, but the simulation has ended, and work has taken time since then. A loop that
-        /// receives work faster than it can do it would never end.
+        /// The simulation or the process has ended, and nothing is left to do, or work has taken time since then: a loop
+        /// that receives work faster than it can do it would never end. The thread is to end.
         case over
     }
 
@@ -273,10 +271,9 @@ final class Timeline: Sendable {
             thread.rest = .until(deadline, wakeable: true)
             return true
         }.outcome
-        return outcome == .starved ? .starved : atOnce
+        guard outcome == .starved else { return atOnce }
+        return state.withLock { $0.endBegan(thread) == nil } ? .starved : .over
     }
-
-    func isEnding(_ thread: Thread) -> Bool { state.withLock { $0.endBegan(thread) != nil } }
 
     /// Makes the thread work, without answering, until that date, unless its work is over already.
     func work(_ thread: Thread, until date: RunLoop.Instant, unless isOver: () -> Bool = { false }) {
@@ -327,11 +324,6 @@ final class Timeline: Sendable {
         }
     }
 
-    /// Forgets a wake-up of the thread, which is awake already.
-    func forgetWake(_ thread: Thread) {
-        change { _ in thread.isWoken = false }
-    }
-
     func wait(at latch: LatchState) -> WaitOutcome {
         RunLoop.installed?.callTakesTime()
         return rest(latch.waiter) { _ in
@@ -371,11 +363,7 @@ final class Timeline: Sendable {
         }
         guard let first else { return (.woke, false) }
         let next = act(first)
-        if next === thread {
-            thread.unpark()
-        } else {
-            thread.passTurn(to: next)
-        }
+        thread.passTurn(to: next)
         return (thread.outcome, next !== thread)
     }
 
@@ -436,10 +424,6 @@ final class Timeline: Sendable {
         }
     }
 
-    func watchWallClock(_ thread: Thread, _ token: SourceToken) {
-        state.withLock { _ in thread.clockWatch = (token, false) }
-    }
-
     // MARK: Events of the world
 
     /// Schedules an event at a date, or as soon as the running thread rests if the date has come. It runs on the thread
@@ -450,7 +434,7 @@ final class Timeline: Sendable {
     ) -> Appointment {
         let appointment = Appointment(what, from: sender, host, action)
         let isTooLate = change { state in
-            guard !state.isClosing else { return true }
+            guard state.closed == nil else { return true }
             state.agenda.insert(appointment, at: date)
             state.nextEvent = min(state.nextEvent, date)
             return false
