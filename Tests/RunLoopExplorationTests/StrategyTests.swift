@@ -47,7 +47,7 @@ struct StrategyTests {
                     kind: .task, number: order.count, lanes: lanes, usual: 0, placeLane: lanes[0],
                     step: turns[lanes[0]],
                     yields: lanes.map { _ in nil },
-                    lane: { [turns] in ChoicePoint.LaneView(name: "\($0)", turns: turns[$0], machine: nil) },
+                    lane: { [turns] in ("\($0)", turns[$0], nil) },
                     words: nil)
                 let lane = lanes.count == 1 ? lanes[0] : lanes[strategy.choose(at: point)]
                 turns[lane] += 1

@@ -43,7 +43,7 @@ extension Run {
         let schedule = Schedule(recorder)
         if let record {
             recorder.record = { [unowned schedule] choice, point in
-                record(.choice(Trace.Choice(of: choice, at: point, on: schedule.now)))
+                record(.choice(Trace.Choice(of: choice, at: point, on: schedule.time())))
             }
         }
         let listener = record.map { record in { @Sendable (event: Trace.Event) in record(.event(event)) } }

@@ -34,20 +34,11 @@ package struct ChoicePoint {
     package let step: Int
     /// The number of the yield at which each lane let others go first, if it has not continued since.
     package let yields: [Int?]
-    /// A lane by its number.
-    package let lane: (Int) -> LaneView
+    /// The name of a lane by its number, the number of its earlier turns if it is a task, a thread or an event, and the
+    /// machine of a thread that belongs to one.
+    package let lane: (Int) -> (name: String, turns: Int, machine: String?)
     /// The words for each possibility; `nil` if they follow from the lanes.
     package let words: ((Int) -> String)?
-
-    /// A task, a thread, an event, or a possibility.
-    package struct LaneView {
-        /// The name of the lane.
-        package let name: String
-        /// The number of earlier turns, of a task, a thread or an event.
-        package let turns: Int
-        /// The machine of a thread; `nil` for others, and for threads that belong to no machine.
-        package let machine: String?
-    }
 
     package func name(_ lane: Int) -> String { self.lane(lane).name }
     package func turns(_ lane: Int) -> Int { self.lane(lane).turns }

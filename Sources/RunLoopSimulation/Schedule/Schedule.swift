@@ -9,8 +9,8 @@ package final class Schedule: @unchecked Sendable {
     // Unchecked, but only the thread whose turn it is uses it, and the exploring thread when the run is over.
 
     private var chooser: any Chooser
-    /// Gives the time of the simulation.
-    var time: () -> RunLoop.Instant = { RunLoop.Instant(nanoseconds: 0) }
+    /// Gives the virtual time.
+    package internal(set) var time: () -> RunLoop.Instant = { RunLoop.Instant(nanoseconds: 0) }
     /// Looks at the simulation, if somebody asks for that.
     var takeLook: (() -> Void)?
     private var lanes: [Lane] = []
@@ -107,9 +107,6 @@ package final class Schedule: @unchecked Sendable {
         self.chooser = chooser
     }
 
-    /// The virtual time.
-    package var now: RunLoop.Instant { time() }
-
     private func add(_ name: String, thread: Int? = nil) -> Int {
         lanes.append(Lane(name: name, thread: thread))
         return lanes.count - 1
@@ -169,11 +166,7 @@ package final class Schedule: @unchecked Sendable {
             at: ChoicePoint(
                 kind: kind, number: pointCount, lanes: options, usual: usual, placeLane: place,
                 step: lanes[place].steps, yields: options.map { lanes[$0].yield },
-                lane: { [unowned self] in view(of: $0) }, words: words))
-    }
-
-    private func view(of lane: Int) -> ChoicePoint.LaneView {
-        ChoicePoint.LaneView(name: lanes[lane].name, turns: lanes[lane].turns, machine: lanes[lane].machine)
+                lane: { [unowned self] in (lanes[$0].name, lanes[$0].turns, lanes[$0].machine) }, words: words))
     }
 
     /// Holds back a lane; for a thread on which tasks wait, it holds back these tasks, and not later ones, unless the
@@ -206,11 +199,6 @@ package final class Schedule: @unchecked Sendable {
     private func delay(of lane: Int) -> Int {
         let tasks = lanes[lane].thread.flatMap { waiting[$0] }
         return max(lanes[lane].delay, tasks?.lazy.map { [lanes] in lanes[$0.lane].delay }.min() ?? 0)
-    }
-
-    private func letOthersGoFirst(_ lane: Int) {
-        yieldCount += 1
-        lanes[lane].yield = yieldCount
     }
 
     /// The numbers of turns of the tasks, threads and events that had any, by name; of the first ones, if they are many.
@@ -332,7 +320,10 @@ package final class Schedule: @unchecked Sendable {
         let running = running(on: sender)
         let lane = lane(of: job, from: sender)
         // With a job of its own, or one of the runtime, the running task lets others go first, or enters an actor.
-        if lane == running { letOthersGoFirst(lane) }
+        if lane == running {
+            yieldCount += 1
+            lanes[lane].yield = yieldCount
+        }
         waiting[thread, default: []].append(
             WaitingJob(address: job.address, lane: lane, isOnItsWay: sender != thread))
     }
