@@ -224,7 +224,7 @@ package final class Schedule: @unchecked Sendable {
         let (lanes, places) = findLanes(of: others)
         let choice = decide(
             .thread, [lane(ofThread: thread.number, thread.name)] + lanes, usual: 0,
-            places: [lane(ofPossibility: Possibility(asker: nil, what: place))] + places, isWithinHandler: true)
+            places: [lane(ofPossibility: place)] + places, isWithinHandler: true)
         return choice == 0 ? nil : choice - 1
     }
 
@@ -281,7 +281,7 @@ package final class Schedule: @unchecked Sendable {
     ///
     /// - Parameter lanes: the lane of each event, in the usual order; at least two.
     func nextEvent(of lanes: [String]) -> Int {
-        let options = lanes.map { lane(ofPossibility: Possibility(asker: nil, what: $0)) }
+        let options = lanes.map { lane(ofPossibility: $0) }
         return decide(.event, options, usual: 0, places: options)
     }
 
@@ -411,8 +411,7 @@ package final class Schedule: @unchecked Sendable {
     func choose(
         _ what: String, of count: Int, on asker: (number: Int, name: String)?, words: @escaping (Int) -> String
     ) -> Int {
-        let possibility = Possibility(asker: lane(ofAsker: asker), what: what)
-        let lanes = Array(repeating: lane(ofPossibility: possibility), count: count)
+        let lanes = Array(repeating: lane(ofPossibility: what, by: lane(ofAsker: asker)), count: count)
         return decide(.possibility, lanes, usual: 0, places: lanes, words: words)
     }
 
@@ -423,15 +422,14 @@ package final class Schedule: @unchecked Sendable {
 
     /// Whether something unusual happens. The asker is `nil` for the world around the threads.
     func mayHappen(_ what: String, on asker: (number: Int, name: String)?) -> Bool {
-        fault(Possibility(asker: lane(ofAsker: asker), what: what), of: what, atMost: .max, among: 2) == 1
+        fault(what, by: lane(ofAsker: asker), of: what, atMost: .max) == 1
     }
 
     /// Whether something unusual happens after the call that has ended last on a thread, if any, or a step of a task.
     func mayHappen(
         _ what: String, atMost most: Int, after call: Call?, on thread: (number: Int, name: String)
     ) -> Bool {
-        let possibility = Possibility(asker: lane(after: call, on: thread), what: what)
-        return fault(possibility, of: what, atMost: most, among: 2) == 1
+        fault(what, by: lane(after: call, on: thread), of: what, atMost: most) == 1
     }
 
     /// The lane of the step or handler that has just ended on a thread, or of the thread.
@@ -441,26 +439,21 @@ package final class Schedule: @unchecked Sendable {
         return call.map { self.lane(of: $0, on: lane) } ?? lane
     }
 
-    /// Whether something unusual happens at a place within a handler, and which of several possibilities.
+    /// Whether something unusual happens, and which of several possibilities.
     ///
     /// - Parameters:
-    ///   - what: the event, with its place.
+    ///   - what: the event, with its place if that is within a handler.
+    ///   - asker: the lane that asks; `nil` at a place within a handler, and in the world's turn.
     ///   - kind: the event.
     ///   - most: how often the kind may still happen.
     ///   - count: the number of possibilities; the first is that nothing happens.
     ///   - words: the words for each possibility; `nil` if there are two, which follow from the event.
     /// - Returns: the number of the possibility.
     func fault(
-        _ what: String, of kind: String, atMost most: Int, among count: Int = 2, words: ((Int) -> String)? = nil
-    ) -> Int {
-        fault(Possibility(asker: nil, what: what), of: kind, atMost: most, among: count, words: words)
-    }
-
-    private func fault(
-        _ possibility: Possibility, of kind: String, atMost most: Int, among count: Int,
+        _ what: String, by asker: Int? = nil, of kind: String, atMost most: Int, among count: Int = 2,
         words: ((Int) -> String)? = nil
     ) -> Int {
-        let lane = lane(ofPossibility: possibility)
+        let lane = lane(ofPossibility: what, by: asker)
         let place = faultPlaces[kind, default: 0]
         defer {
             lanes[lane].steps += 1
@@ -482,16 +475,17 @@ package final class Schedule: @unchecked Sendable {
 
     /// Chooses the value of a random quantity, for which the seed gives `drawn`.
     func draw(_ what: String, usual: Int, in range: ClosedRange<Int>, drawn: Int) -> Int {
-        let lane = lane(ofPossibility: Possibility(asker: nil, what: what))
+        let lane = lane(ofPossibility: what)
         defer { lanes[lane].steps += 1 }
         return choose(.quantity(drawn: drawn, range: range), [lane], usual: usual, place: lane)
     }
 
-    private func lane(ofPossibility possibility: Possibility) -> Int {
+    private func lane(ofPossibility what: String, by asker: Int? = nil) -> Int {
+        let possibility = Possibility(asker: asker, what: what)
         if let lane = laneOfPossibility[possibility] { return lane }
-        var name = possibility.asker.map { lanes[$0].name + ": " } ?? ""
+        var name = asker.map { lanes[$0].name + ": " } ?? ""
         if name.first == "*" { name.removeFirst() }
-        laneOfPossibility[possibility] = add(name + possibility.what)
+        laneOfPossibility[possibility] = add(name + what)
         return laneOfPossibility[possibility]!
     }
 }
