@@ -11,14 +11,12 @@ extension Simulation {
     /// Any thread, also when the simulation is over.
     public var picture: String {
         let contents = timeline.history.contents
+        let rows = Rows(
+            contents.events.map { .event(Trace.Event($0)) }, lanes: contents.lanes.map(\.name),
+            alive: Set(contents.lanes.filter(\.wasAlive).map(\.name)))
+        let shown = Array(rows.rows.indices.suffix(Picture.mostRows))
         var lines = ["seed \(seed), at \(now)\(isReproducible ? "" : ", not reproducible")"]
-        lines +=
-            Picture(
-                Rows(
-                    contents.events.map { .event(Trace.Event($0)) }, lanes: contents.lanes.map(\.name),
-                    alive: Set(contents.lanes.filter(\.wasAlive).map(\.name))),
-                forgotten: contents.forgotten
-            ).lines
+        lines += Picture(rows, shown, forgotten: contents.forgotten, step: nil).lines
         if !timeline.recordsLoops { lines.append("Timers are not shown, because the simulation is not traced.") }
         return lines.joined(separator: "\n")
     }
@@ -35,16 +33,9 @@ package struct Picture {
     /// The width of a lane.
     private let width: Int
 
-    private static let (mostColumns, mostRows, mostLanes) = (120, 40, 12)
+    fileprivate static let (mostColumns, mostRows, mostLanes) = (120, 40, 12)
     /// The columns that all lanes may take, and one lane.
     private static let (laneColumns, lane) = (64, 5...16)
-
-    /// A picture of the last rows.
-    ///
-    /// - Parameter forgotten: the number of events before the first row.
-    fileprivate init(_ rows: Rows, forgotten: Int) {
-        self.init(rows, Array(rows.rows.indices.suffix(Self.mostRows)), forgotten: forgotten, step: nil)
-    }
 
     /// A picture of the rows around departures and around a step, and of the last ones.
     ///
@@ -53,7 +44,8 @@ package struct Picture {
         self.init(rows, rows.centred(on: step), forgotten: 0, step: step)
     }
 
-    private init(_ rows: Rows, _ shown: [Int], forgotten: Int, step: Int?) {
+    /// - Parameter forgotten: the number of events before the first row.
+    fileprivate init(_ rows: Rows, _ shown: [Int], forgotten: Int, step: Int?) {
         (self.rows, self.shown, self.forgotten, self.step) = (rows, shown, forgotten, step)
         // The lanes that take part, the first ones if they are too many.
         let names = Set(shown.flatMap { rows.rows[$0].event.lanes })
