@@ -1,6 +1,43 @@
 internal import RunLoopCore
 
+/// Something that may happen at any moment.
+struct Occasion: Sendable {
+    let what: String
+    /// The number of times that it may still happen.
+    var left: Int
+    let action: @Sendable () -> Void
+}
+
 extension Timeline {
+    /// The thread whose handler or step asks for a choice; `nil` in the world's turn.
+    var asker: (number: Int, name: String)? {
+        guard let driver = RunLoop.installed?.virtualDriver, driver.timeline === self else { return nil }
+        return state.withLock { $0.isActing ? nil : (driver.thread.number, driver.thread.name) }
+    }
+
+    /// Starts the chosen occasions, in the order in which they were registered.
+    ///
+    /// - Parameter choose: the words for an occasion, if it is to happen.
+    /// - Returns: whether any was chosen.
+    @discardableResult
+    func startOccasions(_ choose: (Schedule, Occasion) -> String?) -> Bool {
+        guard let schedule else { return false }
+        var isAnyChosen = false
+        for index in occasions.withLock({ $0.indices }) {
+            let occasion = occasions.withLock { $0[index] }
+            guard occasion.left > 0, let words = choose(schedule, occasion) else { continue }
+            isAnyChosen = true
+            occasions.withLock { $0[index].left -= 1 }
+            // In the world's turn, because an occasion may end the thread that chose it.
+            let test = state.withLock { _ in main.lane }
+            _ = self.schedule(at: now, "what may happen", on: test) { [unowned self] in
+                note(words, of: test)
+                occasion.action()
+            }
+        }
+        return isAnyChosen
+    }
+
     /// Reaches a place within a handler of the calling thread. Events that may happen at any moment happen there if they
     /// are chosen; a killed thread does not return. Then a thread of another machine goes first if that is chosen.
     ///
