@@ -26,7 +26,6 @@ package final class MachineClock: Sendable {
         state.withLock { $0.processes.append(process) }
     }
 
-    /// The process has ended.
     func ends(in process: Timeline.Process) {
         state.withLock { $0.processes.removeAll { $0 === process } }
     }

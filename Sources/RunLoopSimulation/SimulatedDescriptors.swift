@@ -74,7 +74,6 @@ final class DescriptorWatches {
         wake()
     }
 
-    /// Appends the ready watches.
     func collect(into ready: ReadyQueue) {
         guard !noted.isEmpty else { return }
         noted = noted.filter { watch in

@@ -20,7 +20,6 @@ package final class SimulatedEnvironment {
         table?.deallocate()
     }
 
-    /// Copies of the lines.
     package var copies: [[CChar]] { lines.map { Array(UnsafeBufferPointer(start: $0, count: strlen($0) + 1)) } }
 
     /// The variables; of several with one name the first, as programs find it.

@@ -420,7 +420,7 @@ public final class Simulation: Sendable, Opaque {
         case .lost(let count): timeline.writeLine("\(count) bytes to \(receiver) are lost", of: sender)
         }
         timeline.takeLook()
-        let text = timeline.history.isRecorded ? messageText(of: bytes()) : nil
+        let text = timeline.history.listener != nil ? messageText(of: bytes()) : nil
         timeline.history.record(.message(message, from: sender, text: text), in: receiver, at: now)
     }
 

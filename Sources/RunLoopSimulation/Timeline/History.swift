@@ -46,7 +46,7 @@ final class History: Sendable {
     private static let capacity = 256
     private let state = Locked(State())
     /// Receives each event.
-    private let listener: (@Sendable (Trace.Event) -> Void)?
+    let listener: (@Sendable (Trace.Event) -> Void)?
 
     init(_ listener: (@Sendable (Trace.Event) -> Void)?) {
         self.listener = listener
@@ -70,9 +70,6 @@ final class History: Sendable {
         guard let index = state.lanes.firstIndex(where: { $0.name == event.lane }) else { return }
         state.lanes[index].wasAlive = wasAlive
     }
-
-    /// Whether somebody receives each event.
-    var isRecorded: Bool { listener != nil }
 
     func record(_ what: What, in lane: String, at date: RunLoop.Instant) {
         state.withLock { record(Event(date: date, lane: lane, what: what), &$0) }

@@ -5,7 +5,6 @@ extension Timeline {
     /// A hold that keeps the time where it is.
     struct HeldTime {
         let number: Int
-        /// The thread that holds it.
         let thread: Thread
         let what: String?
         let limit: Duration
@@ -35,8 +34,8 @@ extension Timeline {
 
     struct State {
         let clock: Clock
-        /// The limits of threads' waits: later events count as never. Those of one thread are nested: the last one is in
-        /// force.
+        /// The limits of threads' waits: later events count as never. Those of one thread are nested: the last one is
+        /// in force.
         var horizons: [(thread: Thread, date: RunLoop.Instant)] = []
         /// The time when the simulation began to end.
         var closed: RunLoop.Instant?
@@ -61,7 +60,6 @@ extension Timeline {
         /// Whether it is the world's turn, on the thread that has rested last.
         var isActing = false
         let schedule: Schedule?
-        /// A look that somebody asks for.
         let look: Look?
         /// The history that records unusual choices, in a traced simulation.
         let history: History?

@@ -122,10 +122,11 @@ extension Timeline {
         /// Called first by the thread: waits for its turn. Does not return if the thread was stopped.
         func takeFirstTurn() { hasTurn(isStopped: rlk_begin_fiber(fiber)) }
 
-        /// Called by the thread: gives the turn to another one, and waits until it has it again, unless it comes back at
-        /// once. Does not return if the thread was stopped.
+        /// Called by the thread: gives the turn to another one, and waits until it has it again. Does not return if the
+        /// thread was stopped.
         ///
-        /// - Parameter next: `nil` if a thread outside of the simulation will give somebody the turn.
+        /// - Parameter next: itself if its turn comes back at once; `nil` if a thread outside of the simulation will give
+        ///   somebody the turn.
         func passTurn(to next: Thread?) {
             hasTurn(isStopped: next === self ? 0 : rlk_pass_turn(fiber, next?.fiber))
         }
@@ -191,7 +192,6 @@ extension Timeline {
 
         /// The machine whose lane its threads share; without one, each of the test's own threads has a lane.
         var machine: String?
-        /// Whether its threads are the test's own.
         let isTest: Bool
         /// The time when it began to end.
         var ending: RunLoop.Instant?
@@ -205,7 +205,6 @@ extension Timeline {
 
     /// A latch, shared by its waiter and its opener. Its state changes under the lock.
     final class LatchState: Sendable {
-        /// The thread that waits at it.
         let waiter: Thread
         /// The thread that opens it, if it belongs to the simulation.
         let opener: Thread

@@ -242,8 +242,8 @@ final class Timeline: Sendable {
         case starved
         /// There is something to do, but the thread's horizon has passed.
         case late
-        /// The simulation or the process has ended, and nothing is left to do, or work has taken time since then: a loop
-        /// that receives work faster than it can do it would never end. The thread is to end.
+        /// The simulation or the process has ended, and nothing is left to do, or work has taken time since then. A
+        /// loop that receives work faster than it can do it would never end. The thread is to end.
         case over
     }
 

@@ -95,12 +95,10 @@ extension Trace.Event {
     /// The lanes that it touches.
     package var lanes: [String] { sender.map { [$0, lane] } ?? [lane] }
 
-    /// The sender of a message.
     package var sender: String? {
         if case .message(_, let sender) = kind { sender } else { nil }
     }
 
-    /// Whether it is a message that was lost.
     package var isLost: Bool {
         if case .message(.lost, _) = kind { true } else { false }
     }

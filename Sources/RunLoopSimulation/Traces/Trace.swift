@@ -31,7 +31,6 @@ package struct Trace: Sendable, Hashable {
         }
     }
 
-    /// An event of a run.
     package struct Event: Sendable, Hashable {
         package enum Kind: Sendable, Hashable {
             /// The lane begins, because its host has a process now.
@@ -71,7 +70,6 @@ package struct Trace: Sendable, Hashable {
         }
     }
 
-    /// A place in a program.
     package struct Place: Sendable, Hashable, CustomStringConvertible {
         package let file: String
         package let line: Int
