@@ -49,12 +49,7 @@ extension Flight {
 
     /// The names of a flight, by their numbers.
     private struct Names {
-        private enum Name {
-            case handler(Handler)
-            case mode(String)
-            case thread(String)
-            case other
-        }
+        private typealias Name = (handler: Handler?, mode: String?, thread: String?)
 
         private var names: [Name] = []
 
@@ -72,33 +67,21 @@ extension Flight {
                 let name = String(decoding: texts.prefix(nameLength), as: UTF8.self)
                 let file = String(decoding: texts.dropFirst(nameLength).prefix(fileLength), as: UTF8.self)
                 let kinds = RunLoop.ItemKind.allCases
+                var entry: Name = (nil, nil, nil)
                 if kind == FlightNames.mode {
-                    names.append(.mode(name))
+                    entry.mode = name
                 } else if kind == FlightNames.thread {
-                    names.append(.thread(name))
+                    entry.thread = name
                 } else if kind < kinds.count {
-                    let (kind, name) = (kinds[Int(kind)], hasName ? name : nil)
-                    names.append(.handler(Handler(kind: kind, name: name, origin: "\(file):\(line)")))
-                } else {
-                    names.append(.other)
+                    entry.handler = Handler(
+                        kind: kinds[Int(kind)], name: hasName ? name : nil, origin: "\(file):\(line)")
                 }
+                names.append(entry)
                 rest = rest.dropFirst(length)
             }
         }
 
-        private subscript(number: Int) -> Name { number < names.count ? names[number] : .other }
-
-        private func mode(_ number: Int) -> String {
-            if case .mode(let name) = self[number] { name } else { "another mode" }
-        }
-
-        private func handler(_ number: Int) -> Handler? {
-            if case .handler(let handler) = self[number] { handler } else { nil }
-        }
-
-        private func thread(_ number: Int) -> String? {
-            if case .thread(let name) = self[number] { name } else { nil }
-        }
+        private subscript(number: Int) -> Name { number < names.count ? names[number] : (nil, nil, nil) }
 
         func entry(_ event: FlightEvent) -> Entry? {
             guard let what = what(event) else { return nil }
@@ -114,21 +97,20 @@ extension Flight {
         }
 
         private func what(_ event: FlightEvent) -> Event? {
-            switch event.kind {
-            case .runBegan: .runBegan(mode: mode(event.mode))
-            case .runEnded: .runEnded(mode: mode(event.mode))
-            case .callBegan: .callBegan(handler(event.name), mode: mode(event.mode))
-            case .callHas: .callHas(number: UInt64(bitPattern: event.value), thread: thread(event.name))
+            let (name, mode) = (self[event.name], self[event.mode].mode ?? "another mode")
+            return switch event.kind {
+            case .runBegan: .runBegan(mode: mode)
+            case .runEnded: .runEnded(mode: mode)
+            case .callBegan: .callBegan(name.handler, mode: mode)
+            case .callHas: .callHas(number: UInt64(bitPattern: event.value), thread: name.thread)
             case .callEnded: .callEnded(duration: .nanoseconds(event.value))
             case .slept: .slept(.nanoseconds(event.value), by: .other)
             case .sleptUntilDate: .slept(.nanoseconds(event.value), by: .date)
-            case .sleptUntilReady: .slept(.nanoseconds(event.value), by: .source(handler(event.name)))
-            case .sleptUntilMail:
-                .slept(.nanoseconds(event.value), by: .thread(thread(event.name) ?? "without a name"))
-            case .caused: .caused(handler(event.name), number: UInt64(bitPattern: event.value))
+            case .sleptUntilReady: .slept(.nanoseconds(event.value), by: .source(name.handler))
+            case .sleptUntilMail: .slept(.nanoseconds(event.value), by: .thread(name.thread ?? "without a name"))
+            case .caused: .caused(name.handler, number: UInt64(bitPattern: event.value))
             case .moved:
-                .moved(
-                    handler(event.name), descriptor: Int32(event.mode), received: event.received, sent: event.sent)
+                .moved(name.handler, descriptor: Int32(event.mode), received: event.received, sent: event.sent)
             case nil: nil
             }
         }
