@@ -1,12 +1,7 @@
 /// Finds the causes of calls in the flights of several loops.
 struct FlightArrows {
-    /// From a handler to a call that it has caused.
-    struct Arrow {
-        /// The place of the cause's flight.
-        let from: Int
-        /// The times of the cause and of the call.
-        let (begin, end): (RunLoop.Instant, RunLoop.Instant)
-    }
+    /// From a handler to a call that it has caused: the place of the cause's flight, and the times of both.
+    typealias Arrow = (from: Int, begin: RunLoop.Instant, end: RunLoop.Instant)
 
     private struct Key: Hashable {
         let process: Int
@@ -34,9 +29,9 @@ struct FlightArrows {
     mutating func arrows(to calls: [Flight.Call], of track: Int) -> [Arrow] {
         calls.compactMap { call in
             if let cause = call.cause, cause.call != nil, let time = cause.time {
-                return Arrow(from: track, begin: time, end: call.begin)
+                return (track, time, call.begin)
             }
-            return findElsewhere(call, of: track).map { Arrow(from: $0.flight, begin: $0.time, end: call.begin) }
+            return findElsewhere(call, of: track).map { ($0.flight, $0.time, call.begin) }
         }
     }
 

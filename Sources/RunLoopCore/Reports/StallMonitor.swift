@@ -87,7 +87,7 @@ private final class Watch {
     private let threshold: Duration
     private unowned let loop: RunLoop
     private let report: @Sendable (StallMonitor.Stall) -> Void
-    /// The call that was seen last, and has not ended.
+    /// The call that was seen last, and has not ended; and the thread's time of computing when it was first seen.
     private var seen: Seen?
     private var lastCount: UInt64 = 0
     private var nextLook: DelayedCall?
@@ -116,7 +116,7 @@ private final class Watch {
                 return .nothing
             }
             if seen?.call.number != call.number || seen?.call.begin != call.begin {
-                seen = Seen(call: call, cpuTime: cpuTime)
+                seen = (call, cpuTime, isReported: false)
             }
             let due = call.begin + threshold
             if !seen!.isReported && now >= due {
@@ -130,12 +130,7 @@ private final class Watch {
         nextLook = next.map { loop.perform(at: $0) { [unowned self] in look() } }
     }
 
-    private struct Seen {
-        let call: DispatchRecord.Call
-        /// The thread's, when it was first seen.
-        let cpuTime: Duration
-        var isReported = false
-    }
+    private typealias Seen = (call: DispatchRecord.Call, cpuTime: Duration, isReported: Bool)
 
     private func stall(_ seen: Seen, at now: RunLoop.Instant, isOver: Bool) -> StallMonitor.Stall {
         let (call, callee) = (seen.call, seen.call.callee)

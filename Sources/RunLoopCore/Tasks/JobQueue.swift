@@ -14,13 +14,7 @@ extension RunLoop {
         /// The job on the stack.
         @exclusivity(unchecked) private(set) var running: Entry?
         /// The executors that jobs are run on. Not counted: the executors keep the queue, and the loop keeps them.
-        var executors: Executors!
-
-        struct Executors {
-            let serial: UnownedSerialExecutor
-            let task: UnownedTaskExecutor
-            let own: UnownedTaskExecutor
-        }
+        var executors: (serial: UnownedSerialExecutor, task: UnownedTaskExecutor, own: UnownedTaskExecutor)!
 
         init(modes: Modes, origin: Origin) {
             self.modes = modes

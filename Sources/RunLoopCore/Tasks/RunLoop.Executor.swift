@@ -51,9 +51,9 @@ extension RunLoop {
             // Several objects, because a job must be run with the executor that it came by: with another it is enqueued
             // once more.
             let (task, own) = (LoopTaskExecutor(jobs), OwnTaskExecutor(jobs))
-            jobs.queue.executors = .init(
-                serial: jobs.asUnownedSerialExecutor(), task: task.asUnownedTaskExecutor(),
-                own: own.asUnownedTaskExecutor())
+            jobs.queue.executors = (
+                jobs.asUnownedSerialExecutor(), task.asUnownedTaskExecutor(), own.asUnownedTaskExecutor()
+            )
             (serial, self.task, self.own) = (jobs, task, own)
             jobs.executor = self
         }
