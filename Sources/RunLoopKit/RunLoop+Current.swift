@@ -69,13 +69,12 @@ extension RunLoop.Remote {
 private struct MainLoop {
     static let shared = MainLoop()
 
-    let waker: EventWaker
+    let waker = EventWaker()
     let remote: RunLoop.Remote
     /// Tells a child process that this state is the parent's.
     let forkCount = rlk_fork_count()
 
     private init() {
-        waker = EventWaker()
         remote = RunLoop.Remote(waker: waker)
     }
 }

@@ -68,11 +68,7 @@ extension RunLoop.Clock: Identifiable {
     /// Which loop's time a clock shows. A value and `Sendable`.
     public struct ID: Hashable, Sendable {
         // Kept, so that no later loop takes its address.
-        private let mailbox: Mailbox<RunLoop>
-
-        fileprivate init(_ mailbox: Mailbox<RunLoop>) {
-            self.mailbox = mailbox
-        }
+        fileprivate let mailbox: Mailbox<RunLoop>
 
         public static func == (left: ID, right: ID) -> Bool { left.mailbox === right.mailbox }
 
@@ -80,5 +76,5 @@ extension RunLoop.Clock: Identifiable {
     }
 
     /// Equal for all clocks of a loop, regardless of their modes: their dates can be compared.
-    public var id: ID { ID(remote.mailbox) }
+    public var id: ID { ID(mailbox: remote.mailbox) }
 }
