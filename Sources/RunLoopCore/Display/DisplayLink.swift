@@ -257,7 +257,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         droppedFrames = lost
         totalDroppedFrames += lost
         timestamp = schedule.frames.date(of: frame)
-        targetTimestamp = schedule.target(of: frame)
+        targetTimestamp = schedule.frames.date(of: frame.saturatingAdding(schedule.divisor))
         if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words)) }
         let wasCalled = dispatch(in: loop) { block?(self) }
         let end = loop.recentTime()

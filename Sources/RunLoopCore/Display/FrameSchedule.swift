@@ -54,11 +54,6 @@ struct FrameSchedule {
         return (frame, frame > due ? Int((frame - due - 1) / step + 1) : 0)
     }
 
-    /// The date of the turn after a frame that is called.
-    func target(of frame: Int64) -> RunLoop.Instant {
-        frames.date(of: frame.saturatingAdding(divisor))
-    }
-
     /// Moves to the next turn after a call, or to the first frame after the end if that turn has passed.
     mutating func advance(after end: RunLoop.Instant) {
         guard let last else { return begin(after: end) }

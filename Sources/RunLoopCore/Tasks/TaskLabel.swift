@@ -12,13 +12,11 @@ package struct TaskLabel: Sendable, CustomStringConvertible {
 
     /// The labels of tasks that have not ended, by the addresses of their jobs: a job may be on any executor, and does
     /// not carry its task's name. No other job has the address meanwhile.
-    private static let all = Locked<[UInt: TaskLabel]>([:])
+    fileprivate static let all = Locked<[UInt: TaskLabel]>([:])
 
     static func set(_ label: TaskLabel?, for job: UnownedJob) {
         all.withLock { $0[job.address] = label }
     }
-
-    fileprivate static func find(_ job: UnownedJob) -> TaskLabel? { all.withLock { $0[job.address] } }
 }
 
 extension UnownedJob {
@@ -35,7 +33,7 @@ extension UnownedJob {
     }
 
     /// The label of its task, if that is a loop's and has not ended.
-    package var label: TaskLabel? { TaskLabel.find(self) }
+    package var label: TaskLabel? { TaskLabel.all.withLock { $0[address] } }
 
     /// How reports name its task, for example `task "poller" (Daemon/main.swift:12)`; `task 12` if it is no loop's.
     package var task: String {
