@@ -12,7 +12,7 @@ extension RunLoop {
             get { window?.limit }
             set {
                 home?.with { $0.checkThread() }
-                window = newValue.map { window?.changed(to: $0) ?? RateWindow($0) }
+                window = newValue.map { RateWindow($0, after: window) }
                 guard let alarm, let loop else { return }
                 if let end = window?.end(at: loop.now) { return alarm.set(to: end, in: loop, membership) }
                 alarm.setMembership(.none, in: loop)

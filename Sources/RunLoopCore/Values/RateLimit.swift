@@ -24,10 +24,11 @@ public struct RateLimit: Sendable, Hashable {
 package struct RateWindow {
     let limit: RateLimit
     private var begin: RunLoop.Instant?
-    private var calls = 0
+    private var calls: Int
 
-    package init(_ limit: RateLimit) {
-        self.limit = limit
+    /// - Parameter former: a window of another limit, whose calls count for this one too.
+    package init(_ limit: RateLimit, after former: RateWindow? = nil) {
+        (self.limit, begin, calls) = (limit, former?.begin, former?.calls ?? 0)
     }
 
     /// Counts a call and returns `nil`, if one is allowed now; otherwise returns until when none is.
@@ -46,11 +47,4 @@ package struct RateWindow {
 
     /// Whether nothing that was counted matters any more.
     package func hasPassed(at now: RunLoop.Instant) -> Bool { begin.map { now >= $0 + limit.interval } ?? true }
-
-    /// The calls that were made count for the other limit too.
-    func changed(to limit: RateLimit) -> RateWindow {
-        var window = RateWindow(limit)
-        (window.begin, window.calls) = (begin, calls)
-        return window
-    }
 }
