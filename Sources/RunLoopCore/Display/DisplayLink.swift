@@ -35,7 +35,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
-        self.init(Frames(clock: clock), start: clock.start, block, origin: RunLoop.Origin(file: file, line: line))
+        self.init(Frames(clock: clock), block, origin: RunLoop.Origin(file: file, line: line))
     }
 
     /// A link that calls `block` in the frames that somebody else begins.
@@ -48,16 +48,14 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         frames source: FrameSource, _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
-        let frames = Frames(source: source)
-        self.init(frames, start: .distantPast, block, origin: RunLoop.Origin(file: file, line: line))
+        self.init(Frames(source: source), block, origin: RunLoop.Origin(file: file, line: line))
     }
 
-    private init(
-        _ frames: Frames, start: RunLoop.Instant, _ block: @escaping (DisplayLink) -> Void, origin: RunLoop.Origin
-    ) {
+    private init(_ frames: Frames, _ block: @escaping (DisplayLink) -> Void, origin: RunLoop.Origin) {
         schedule = FrameSchedule(frames)
         self.block = block
-        (timestamp, targetTimestamp) = (start, start)
+        timestamp = frames.source == nil ? frames.clock.start : .distantPast
+        targetTimestamp = timestamp
         super.init(origin: origin)
         isRepeating = true
     }
