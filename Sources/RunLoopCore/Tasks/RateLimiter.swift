@@ -82,25 +82,11 @@ public final class RateLimiter {
 
     // MARK: The line
 
-    private func append(_ turn: Turn) {
-        turn.previous = last
-        if let last { last.next = turn } else { first = turn }
-        last = turn
-        setAlarm()
-    }
-
     private func remove(_ turn: Turn) {
         turn.next?.previous = turn.previous
         if last === turn { last = turn.previous }
         if let previous = turn.previous { previous.next = turn.next } else { first = turn.next }
         (turn.previous, turn.next) = (nil, nil)
-    }
-
-    private func withdraw(_ turn: Turn) {
-        remove(turn)
-        guard first == nil else { return }
-        loop.cancel(alarm)
-        alarm = .none
     }
 
     private final class Turn: TaskWait, @unchecked Sendable {
@@ -116,9 +102,19 @@ public final class RateLimiter {
 
         override var purpose: String? { "waits for its turn" }
 
-        override func begin(in loop: RunLoop) { limiter.append(self) }
+        override func begin(in loop: RunLoop) {
+            previous = limiter.last
+            if let last = limiter.last { last.next = self } else { limiter.first = self }
+            limiter.last = self
+            limiter.setAlarm()
+        }
 
-        override func cancelled(in loop: RunLoop) { limiter.withdraw(self) }
+        override func cancelled(in loop: RunLoop) {
+            limiter.remove(self)
+            guard limiter.first == nil else { return }
+            loop.cancel(limiter.alarm)
+            limiter.alarm = .none
+        }
     }
 }
 
