@@ -113,8 +113,7 @@ extension Duration {
         let units: [(String, Int64)] = [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000)]
         guard let (unit, size) = units.first(where: { all >= $0.1 }) else { return "\(all) ns" }
         let (whole, rest) = all.quotientAndRemainder(dividingBy: size)
-        let digits = "\(rest / (size / 1000))"
-        let decimals = String(repeating: "0", count: 3 - digits.count) + digits
+        let decimals = padded("\(rest / (size / 1000))", to: 3)
         let text = "\(whole)." + decimals.prefix(max(0, 3 - "\(whole)".count))
         return (text.last == "." ? String(text.dropLast()) : text) + " \(unit)"
     }

@@ -108,6 +108,6 @@ extension Int64 {
     /// Nanoseconds as a number of microseconds with three decimals, as Chrome's tracing has times.
     package var inMicroseconds: String {
         let (whole, rest) = quotientAndRemainder(dividingBy: 1000)
-        return "\(whole)." + String(repeating: "0", count: 3 - "\(rest.magnitude)".count) + "\(rest.magnitude)"
+        return "\(whole)." + padded("\(rest.magnitude)", to: 3)
     }
 }

@@ -11,11 +11,14 @@ package func escaped(_ text: String) -> String {
         case "\n": result += "\\n"
         case "\r": result += "\\r"
         case "\t": result += "\\t"
-        case _ where scalar.value < 0x20:
-            let digits = String(scalar.value, radix: 16)
-            result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        case _ where scalar.value < 0x20: result += "\\u" + padded(String(scalar.value, radix: 16), to: 4)
         default: result.unicodeScalars.append(scalar)
         }
     }
     return result
+}
+
+/// The digits, with as many zeros before them as make them `count`.
+func padded(_ digits: String, to count: Int) -> String {
+    String(repeating: "0", count: max(0, count - digits.count)) + digits
 }

@@ -59,8 +59,7 @@ extension RunLoop.Instant: CustomStringConvertible {
         guard self != .distantFuture else { return "distantFuture" }
         guard self != .distantPast else { return "distantPast" }
         let (seconds, fraction) = nanoseconds.magnitude.quotientAndRemainder(dividingBy: 1_000_000_000)
-        let digits = String(fraction)
-        return "\(nanoseconds < 0 ? "-" : "")\(seconds).\(String(repeating: "0", count: 9 - digits.count))\(digits)"
+        return "\(nanoseconds < 0 ? "-" : "")\(seconds).\(padded(String(fraction), to: 9))"
     }
 }
 

@@ -56,16 +56,12 @@ extension RunLoop.WallTime: CustomStringConvertible {
         guard self != .distantPast else { return "distantPast" }
         var (seconds, parts) = (time_t(secondsSince1970), tm())
         guard gmtime_r(&seconds, &parts) != nil else { return "\(secondsSince1970) s since 1970" }
-        func digits(_ number: Int, _ count: Int) -> String {
-            let text = String(number)
-            return String(repeating: "0", count: max(0, count - text.count)) + text
-        }
-        let date = [
-            digits(Int(parts.tm_year) + 1900, 4), digits(Int(parts.tm_mon) + 1, 2), digits(Int(parts.tm_mday), 2),
-        ]
-        let time = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { digits(Int($0), 2) }
+        let date =
+            [padded("\(parts.tm_year + 1900)", to: 4)]
+            + [parts.tm_mon + 1, parts.tm_mday].map { padded("\($0)", to: 2) }
+        let time = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { padded("\($0)", to: 2) }
         let rest = nanoseconds % 1_000_000_000
-        var fraction = digits(Int(rest < 0 ? rest + 1_000_000_000 : rest), 9)
+        var fraction = padded("\(rest < 0 ? rest + 1_000_000_000 : rest)", to: 9)
         while fraction.hasSuffix("000") { fraction.removeLast(3) }
         return "\(date.joined(separator: "-"))T\(time.joined(separator: ":"))\(fraction.isEmpty ? "" : ".\(fraction)")Z"
     }
