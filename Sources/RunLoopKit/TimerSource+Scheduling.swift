@@ -78,9 +78,7 @@ extension TimerSource {
             start: start, interval: interval, queue: queue, repeats: repeats, handler: handler, file: file, line: line)
     }
 
-    private static func check(
-        _ start: Duration, _ interval: Duration, _ repeats: Bool
-    ) throws(TimerSourceError) {
+    private static func check(_ start: Duration, _ interval: Duration, _ repeats: Bool) throws(TimerSourceError) {
         guard start >= .zero else { throw .negativeStart(start) }
         guard !repeats || interval > .zero else { throw .nonPositiveInterval(interval) }
     }

@@ -1,6 +1,5 @@
-/// The frame that a display link is called for next, and how many calls are lost on the way there.
-///
-/// Every operation is O(1): lost calls are counted by division.
+/// The frame that a display link is called for next, and how many calls are lost on the way there. Every operation is
+/// O(1): lost calls are counted by division.
 struct FrameSchedule {
     let frames: Frames
 

@@ -98,8 +98,6 @@ public final class FrameSource {
 /// A display link, as its source knows it.
 protocol FrameFollower: AnyObject {
     var isPaused: Bool { get }
-
-    /// The source has reported a frame.
     func frameCame()
 }
 

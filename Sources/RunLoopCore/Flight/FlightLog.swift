@@ -56,9 +56,7 @@ final class FlightLog {
         if callee.kind.hasDate, callee.number != 0 { callHas(number: callee.number, from: nil) }
     }
 
-    /// The same for the handler of a source, which has neither a date nor a number.
-    ///
-    /// - Parameter name: the number of the callee's name.
+    /// The same for the handler of a source, which has neither a date nor a number, with the number of its name.
     @inline(__always)
     func callBegins(
         _ callee: @autoclosure () -> Callee, name: UInt32, in mode: RunLoop.Mode, passTime: RunLoop.Instant
@@ -112,9 +110,7 @@ final class FlightLog {
 
     /// The loop has slept since the last event, until a source was ready.
     @inline(__always)
-    func wokeUp(
-        in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: @autoclosure () -> Callee, name: UInt32
-    ) {
+    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: @autoclosure () -> Callee, name: UInt32) {
         let slept = wokeUp(.sleptUntilReady, name, mode, now)
         FlightProbes.sleepEnds(after: slept, by: "descriptor", source().name ?? "")
     }
@@ -162,7 +158,6 @@ final class FlightLog {
         moved = UnownedReference(meter)
     }
 
-    /// The connection is about to go.
     func willLose(_ meter: FlightMeter) {
         if moved == UnownedReference(meter) { writeMoved() }
     }

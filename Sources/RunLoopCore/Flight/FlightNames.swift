@@ -6,7 +6,6 @@ struct FlightNames {
         let name: String?
     }
 
-    /// A name that was asked for.
     private struct Recent {
         var origin: UInt64 = 0
         var words: (UInt64, UInt64) = (0, 0)

@@ -54,9 +54,7 @@ public final class StallMonitor {
     ///   - loop: the loop.
     ///   - threshold: how long a call may last, above zero.
     ///   - report: called on the monitor's thread. Keep it quick: while it runs the monitor does not look.
-    public init(
-        _ loop: RunLoop, threshold: Duration, report: @escaping @Sendable (Stall) -> Void
-    ) {
+    public init(_ loop: RunLoop, threshold: Duration, report: @escaping @Sendable (Stall) -> Void) {
         loop.checkThread()
         require(threshold > .zero, "a stall is a call that lasts longer than something; the threshold is \(threshold)")
         let record = DispatchRecord(isVirtual: loop.isVirtual)

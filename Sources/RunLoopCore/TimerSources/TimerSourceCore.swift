@@ -336,9 +336,7 @@ extension TimerSourceCore {
 // MARK: - On the thread that delivers
 
 extension TimerSourceCore {
-    /// Calls the handler whose turn it is, unless the state has changed since that was decided.
-    ///
-    /// - Returns: whether a handler was called.
+    /// Calls the handler whose turn it is, unless the state has changed meanwhile. Returns whether one was called.
     @discardableResult
     func deliver(in loop: RunLoop, at now: RunLoop.Instant) -> Bool {
         // Not under the lock: letting go of the last reference takes the lock too.

@@ -42,7 +42,6 @@ public final class Timer: RunLoop.TimedItem {
         let block: (Timer) -> Void
     }
 
-    /// Properties that few timers have.
     private final class Own: Extras {
         var userInfo: Any?
         var slack = Duration.zero
@@ -381,9 +380,7 @@ public final class Timer: RunLoop.TimedItem {
         own.fraction?.rest = 0
     }
 
-    /// Counts the dates that were missed since the last fire.
-    ///
-    /// - Returns: how many dates after the current one have passed.
+    /// Counts the dates that were missed since the last fire, and returns how many after the current one have passed.
     @inline(__always)
     private func countMissed(at now: RunLoop.Instant) -> Int64 {
         let passed = grid.datesPassed(at: now, own?.fraction)

@@ -47,7 +47,6 @@ extension RunLoop {
         /// It is an ordinary mode. It is not a common mode until ``RunLoop/addCommonMode(_:)`` makes it one.
         public static let tracking = Mode(id: 1)
 
-        /// The modes of the process.
         private struct Table {
             var names = ["default", "tracking"]
             var ids = ["default": 0, "tracking": 1]

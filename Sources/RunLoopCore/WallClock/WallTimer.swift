@@ -153,9 +153,7 @@ public final class WallTimer: RunLoop.TimedItem {
         return wasCalled
     }
 
-    /// Goes beyond the dates that have come.
-    ///
-    /// - Returns: the one to fire for; `nil` if all are passed over.
+    /// Goes beyond the dates that have come, and returns the one to fire for; `nil` if all are passed over.
     private func takeDate(_ date: RunLoop.WallTime, at now: RunLoop.WallTime) -> RunLoop.WallTime? {
         var last = date
         while missedDates != .runEach, let next = next(after: last), next <= now {
