@@ -112,19 +112,18 @@ extension RunLoop {
         checkThread()
         require(takesJobs, "a task was started on \(mailbox.loopDescription), which has ended")
         let scope = TaskScope(remote)
-        let item = TaskItem(label, scope)
-        item.tasks = place?.tasks
         // Unsafe, but the task stays on the loop's thread, to which these belong.
-        nonisolated(unsafe) let (ownItem, ownPlace, body, ended) = (
-            item, place, operation, schedule?.taskBegins(named: label.name, at: label.origin)
+        nonisolated(unsafe) let (item, place, body, ended) = (
+            TaskItem(label, scope), place, operation, schedule?.taskBegins(named: label.name, at: label.origin)
         )
+        item.tasks = place?.tasks
         let executor = remote.executor(inModes: modes).own
         let task = scope.bind {
             Task(name: label.name, executorPreference: executor, priority: priority) {
                 defer {
-                    ownItem.invalidate()
+                    item.invalidate()
                     ended?()
-                    ownPlace.map { $0.tasks.ended($0.number) }
+                    place.map { $0.tasks.ended($0.number) }
                 }
                 return try await scope.run(body)
             }

@@ -33,7 +33,9 @@ extension RunLoop {
         let divisor: Int64
 
         /// An iteration, which begins now.
-        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+        public func makeAsyncIterator() -> AsyncIterator {
+            AsyncIterator(frames: self, due: frameClock.frame(after: clock.now))
+        }
 
         /// A frame that has begun. A value and `Sendable`.
         public struct Element: Sendable, Hashable {
@@ -47,14 +49,9 @@ extension RunLoop {
 
         /// An iteration over frames. A value and `Sendable`.
         public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
-            private let frames: Frames
+            fileprivate let frames: Frames
             /// The frame whose turn it is. The turns after it are every n-th frame.
-            private var due: Int64
-
-            init(_ frames: Frames) {
-                self.frames = frames
-                due = frames.frameClock.frame(after: frames.clock.now)
-            }
+            fileprivate var due: Int64
 
             /// Waits until the next frame has begun, or not at all if it has. Any thread.
             ///
