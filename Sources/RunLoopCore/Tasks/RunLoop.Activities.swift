@@ -56,10 +56,7 @@ extension RunLoop {
                     }
                     record.tell(after: activity)
                 }, file: file, line: line)
-            observer.invalidationHandler = {
-                record.hasLostLoop = true
-                record.end()
-            }
+            observer.invalidationHandler = { record.end() }
             // After a run in one of the modes the loop may run in another.
             loop.add(observer, forMode: .every)
         }
@@ -93,7 +90,6 @@ extension RunLoop {
         /// The object that the observer's handler keeps: it does not keep the sequence.
         private final class Record: TaskWait, @unchecked Sendable {
             // Unchecked as in `TaskWait`.
-            var hasLostLoop = false
             private let limit: Int
             private var events: [Event] = []
             private var missed = 0
@@ -133,7 +129,8 @@ extension RunLoop {
         public func makeAsyncIterator() -> TaskSequence<Element> { TaskSequence { try await self.next() } }
 
         private nonisolated(nonsending) func next() async throws -> Element {
-            if !record.hasLostLoop {
+            // The end of the loop invalidates the observer.
+            if observer.isValid {
                 try record.admit(for: "activities of a loop")
                 try await record.wait()
             }
