@@ -15,7 +15,6 @@ public final class RateLimiter {
     public let limit: RateLimit
 
     private let loop: RunLoop
-    private let remote: RunLoop.Remote
     private let modes: RunLoop.Modes
     /// When the last ones passed: those that still count.
     private var passes = FIFO<RunLoop.Instant>()
@@ -36,7 +35,7 @@ public final class RateLimiter {
     ///   - modes: the modes in which waiting tasks are let pass; the common modes unless given.
     public init(_ limit: RateLimit, on loop: RunLoop, inModes modes: RunLoop.Modes = .common) {
         require(!modes.isEmpty, "a rate limiter needs a mode; without any, no task that waits would ever pass")
-        (self.limit, self.loop, remote, self.modes) = (limit, loop, loop.remote, modes)
+        (self.limit, self.loop, self.modes) = (limit, loop, modes)
     }
 
     /// Waits for the task's turn, and takes it. It does not wait if nobody else does and the limit allows it.
@@ -49,7 +48,7 @@ public final class RateLimiter {
         loop.checkAwaited("a rate limiter")
         try Task.checkCancellation()
         guard first != nil || !hasRoom(at: loop.now) else { return passes.append(loop.now) }
-        let turn = Turn(self, remote)
+        let turn = Turn(self)
         try await turn.wait()
         calledCount -= 1
         passes.append(loop.now)
@@ -67,7 +66,7 @@ public final class RateLimiter {
         while let turn = first, loop.hasEnded || hasRoom(at: loop.now) {
             remove(turn)
             calledCount += 1
-            turn.end(throwing: loop.hasEnded ? remote.endError : nil)
+            turn.end(throwing: loop.hasEnded ? loop.remote.endError : nil)
         }
         if !loop.hasEnded { setAlarm() }
     }
@@ -95,9 +94,9 @@ public final class RateLimiter {
         var next: Turn?
         weak var previous: Turn?
 
-        init(_ limiter: RateLimiter, _ remote: RunLoop.Remote) {
+        init(_ limiter: RateLimiter) {
             self.limiter = limiter
-            super.init(remote)
+            super.init(limiter.loop.remote)
         }
 
         override var purpose: String? { "waits for its turn" }

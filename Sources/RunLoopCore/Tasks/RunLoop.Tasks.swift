@@ -25,7 +25,6 @@ extension RunLoop {
 
         private let label: TaskLabel
         private let loop: RunLoop
-        private let remote: Remote
         private let modes: Modes
         // Locked, because a task that outlives the loop runs on another thread.
         private let state = Locked(State())
@@ -37,7 +36,7 @@ extension RunLoop {
             require(
                 loop.isInstalled,
                 "a scope is made on the loop's thread: in a task of the loop, or in one that prefers its executor")
-            (self.loop, remote, date) = (loop, loop.remote, deadline)
+            (self.loop, date) = (loop, deadline)
             modes = loop.remote.runningJobs?.with { $0.modes } ?? .common
             self.label = label
             end = End(loop.remote)
@@ -66,7 +65,7 @@ extension RunLoop {
             _ operation: @escaping () async throws -> Success, file: StaticString = #fileID, line: UInt32 = #line,
             function: StaticString = #function
         ) -> Child<Success> {
-            let child = Child<Success>(remote)
+            let child = Child<Success>(loop.remote)
             let label = TaskLabel(name: name, origin: Origin(file: file, line: line), function: function)
             add(child.member, label, isolation) { await child.run(operation) }
             return child
@@ -169,7 +168,7 @@ extension RunLoop {
             // Unsafe, but none of it leaves the loop's thread.
             nonisolated(unsafe) let (tasks, body) = (self, body)
             return try await withoutActuallyEscaping(body) { body in
-                nonisolated(unsafe) let (child, body) = (Child<Success>(remote), body)
+                nonisolated(unsafe) let (child, body) = (Child<Success>(loop.remote), body)
                 add(child.member, label, isolation) { await child.run(body, in: tasks) }
                 watchDeadline()
                 await join()
@@ -218,7 +217,7 @@ extension RunLoop {
         /// Ends the waits for these tasks, at the end of the loop.
         func loopEnded() {
             let waits = state.withLock { $0.members.ordered { $0.key < $1.key }.flatMap(\.value.waits) }
-            for wait in waits + [end] { wait.end(throwing: remote.endError) }
+            for wait in waits + [end] { wait.end(throwing: loop.remote.endError) }
         }
 
         /// The wait for all of them, which cancellation hands on to them and does not end.
