@@ -41,7 +41,7 @@ extension Connection {
     private func discardOnce() -> StreamResult {
         let scratch = pool.take()
         defer { pool.put(scratch) }
-        machine.discarded()
+        machine.hasDiscarded = true
         return scratch.fill(room: 1, from: stream)
     }
 
@@ -83,7 +83,7 @@ extension Connection {
     /// told, and that the modes or a nested run hold back, waits no more.
     func leaveToTask(_ count: Int) {
         guard let waits else { return }
-        machine.inputChanged(to: count)
+        machine.unusedInput = count
         if hasBudget { self.count(count + heldInput) }
         let isAwaited = waits.reader.isWaiting
         waits.reader.end()
@@ -104,7 +104,7 @@ extension Connection {
         let buffer = input ?? ByteBuffer(capacity: 16 * 1024)
         guard case .done = buffer.fill(room: 16 * 1024, from: stream) else { return false }
         input = buffer
-        machine.inputChanged(to: buffer.count)
+        machine.unusedInput = buffer.count
         return true
     }
 }

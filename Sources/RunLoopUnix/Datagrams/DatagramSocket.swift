@@ -379,12 +379,12 @@ public final class DatagramSocket {
             switch transmit(UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(count))) {
             case .sent(let count):
                 budget -= count
-                machine.left(queue.removeFirst(count))
+                machine.waiting -= queue.removeFirst(count)
                 for _ in 0..<count { outcomeHandler?(nil) }
             case .failed(let error):
                 budget -= 1
                 let peer = pool.outgoing[0].address
-                machine.left(queue.removeFirst(1))
+                machine.waiting -= queue.removeFirst(1)
                 if let outcomeHandler {
                     outcomeHandler(error)
                 } else {

@@ -15,10 +15,9 @@ struct AcceptMachine: ~Copyable {
         case deliver
         /// Close the accepted connection.
         case turnAway
-        /// Refuse a connection that waits, by means of the reserve descriptor, and tell the machine of it by
-        /// ``refusalSucceeded()``.
+        /// Refuse a connection that waits, by means of the reserve descriptor, and count it in ``refused``.
         case refuse
-        /// Have ``pauseEnded()`` called at this date.
+        /// Set ``isPausing`` back at this date.
         case pause(until: RunLoop.Instant)
         /// Call the error handler with this error of the system.
         case report(errno: Int32)
@@ -49,16 +48,16 @@ struct AcceptMachine: ~Copyable {
     /// The number of looks at the queue of connections since then.
     private var looks = 0
     /// Whether a task waits for a connection.
-    private var isAwaited = false
+    var isAwaited = false
     /// Whether connections are left in the system's queue until a task waits.
     private var isParked = false
-    private var isPausing = false
+    var isPausing = false
     /// Whether the owner of the listener takes connections.
     var isOpenToConnections = true
 
     // The numbers of the listener's properties.
     private(set) var accepted = 0
-    private(set) var refused = 0
+    var refused = 0
     private(set) var turnedAway = 0
     private(set) var waits = 0
 
@@ -148,22 +147,9 @@ struct AcceptMachine: ~Copyable {
         }
     }
 
-    mutating func refusalSucceeded() {
-        refused += 1
-    }
-
-    mutating func pauseEnded() {
-        isPausing = false
-    }
-
     /// A task begins to wait for a connection.
     mutating func awaitBegins() {
         (isAwaited, isParked) = (true, false)
-    }
-
-    /// The task waits no more.
-    mutating func awaitEnds() {
-        isAwaited = false
     }
 
     mutating func close() {

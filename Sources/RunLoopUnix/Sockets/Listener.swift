@@ -217,7 +217,7 @@ public final class Listener {
             let descriptor = system.accept(fileDescriptor, peer: &peer)
             if descriptor >= 0 {
                 system.close(descriptor)
-                machine.refusalSucceeded()
+                machine.refused += 1
             }
         }
         reserve = system.openReserve()
@@ -226,7 +226,7 @@ public final class Listener {
     private func pause(until date: RunLoop.Instant) {
         let timer = Timer(at: date, origin: origin) { [unowned self] _ in
             resumption = nil
-            machine.pauseEnded()
+            machine.isPausing = false
             watch()
         }
         timer.name = source.flatMap(\.name).map { "pause of \($0)" }
@@ -257,7 +257,7 @@ public final class Listener {
             try acceptance.admit(for: "connections")
             machine.awaitBegins()
             watch()
-            defer { machine.awaitEnds() }
+            defer { machine.isAwaited = false }
             try await acceptance.wait()
         }
     }
