@@ -91,7 +91,7 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
         eventLoop.onLoop {
             guard let loop = eventLoop.loop else { return promise.fail(EventLoopError.shutdown) }
             eventLoop.atEnd(of: promise.futureResult) { promise.fail(EventLoopError.shutdown) }
-            let attempt = ConnectionAttempt(
+            _ = ConnectionAttempt(
                 .host(host, port: port), on: loop, eventLoop.modes, timeout: Duration(timeout), retry: nil,
                 RunLoop.Origin(file: #fileID, line: #line)
             ) { result in
@@ -103,7 +103,6 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
                 case .failure(let error): promise.fail(StreamChannel.error(error, timeout: timeout))
                 }
             }
-            attempt.begin()
         }
         return connect(promise.futureResult) { channel in
             guard let address = channel.remoteAddress else {

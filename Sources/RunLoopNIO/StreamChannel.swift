@@ -110,7 +110,8 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
             return fail(toConnect: promise, error.ioError)
         }
         let timeout = connectTimeout ?? .seconds(365 * 24 * 3600)
-        let attempt = ConnectionAttempt(
+        connectPromise = promise
+        attempt = ConnectionAttempt(
             .address(endpoint), on: loop, loopOfChannel.modes, timeout: Duration(timeout), retry: nil,
             RunLoop.Origin(file: #fileID, line: #line)
         ) { [self] result in
@@ -124,8 +125,6 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
             case .failure(let error): fail(toConnect: promise, Self.error(error, timeout: connectTimeout))
             }
         }
-        (self.attempt, connectPromise) = (attempt, promise)
-        attempt.begin()
     }
 
     /// Closes the channel, and fails the promise of its connecting.

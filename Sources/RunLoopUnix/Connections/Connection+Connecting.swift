@@ -32,15 +32,13 @@ extension Connection {
         completion: @escaping (Result<Connection, SystemError>) -> Void,
         make: @escaping (DescriptorStream) -> Connection
     ) -> ConnectionAttempt {
-        let attempt = ConnectionAttempt(.address(address), on: loop, modes, timeout: timeout, retry: nil, origin) {
+        ConnectionAttempt(.address(address), on: loop, modes, timeout: timeout, retry: nil, origin) {
             switch $0 {
             case .success(let stream): completion(.success(make(stream)))
             case .failure(.addresses(let errors)): completion(.failure(errors[0]))
             case .failure(.lookup): preconditionFailure("an address is not looked up")
             }
         }
-        attempt.begin()
-        return attempt
     }
 
     /// Looks up a host and connects to it without blocking. Call it on the loop's thread.
@@ -85,12 +83,9 @@ extension Connection {
         origin: RunLoop.Origin, completion: @escaping (Result<Connection, ConnectError>) -> Void,
         make: @escaping (DescriptorStream) -> Connection
     ) -> ConnectionAttempt {
-        let target = ConnectionAttempt.Target.host(host, port: port)
-        let attempt = ConnectionAttempt(target, on: loop, modes, timeout: timeout, retry: retry, origin) {
+        ConnectionAttempt(.host(host, port: port), on: loop, modes, timeout: timeout, retry: retry, origin) {
             completion($0.map(make))
         }
-        attempt.begin()
-        return attempt
     }
 
     // MARK: For tasks

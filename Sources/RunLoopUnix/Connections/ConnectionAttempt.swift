@@ -26,12 +26,16 @@ public final class ConnectionAttempt {
     private var pause: DelayedCall?
     private static let pauseLabel = CallLabel("pause before connecting again")
 
+    /// Begins to connect, and never reports the outcome before this has returned.
     package init(
         _ target: Target, on loop: RunLoop, _ modes: RunLoop.Modes, timeout: Duration, retry: Connection.Retry?,
         _ origin: RunLoop.Origin, _ completion: @escaping (Outcome) -> Void
     ) {
         (self.target, self.loop, self.modes, self.timeout) = (target, loop, modes, timeout)
         (self.retry, self.origin, self.completion) = (retry, origin, completion)
+        retry?.check()
+        if let total = retry?.totalTimeout { totalDeadline = loop.now + total }
+        beginTry()
     }
 
     /// Whether the outcome is still open.
@@ -48,39 +52,28 @@ public final class ConnectionAttempt {
         withExtendedLifetime(dropped) {}
     }
 
-    package func begin() {
-        retry?.check()
-        if let total = retry?.totalTimeout { totalDeadline = loop.now + total }
-        beginTry()
-    }
-
     private func beginTry() {
         tries += 1
         let deadline = min(loop.now + timeout, totalDeadline)
         switch target {
         case .address(let address): connect(to: [address], until: deadline)
         case .host(let name, let port):
-            let lookup = HostLookup(name, port, on: loop) { [self] result in
-                switch result {
+            let lookup = HostLookup(name, port, on: loop, modes, timeout: deadline - loop.now, origin) { [self] in
+                switch $0 {
                 case .success(let addresses) where addresses.isEmpty:
                     fail(.lookup(HostResolver.Failure(.notFound, name: name, reason: "the name has no address")))
                 case .success(let addresses): connect(to: SocketRace.order(addresses), until: deadline)
                 case .failure(let failure): fail(.lookup(failure))
                 }
             }
-            lookup.begin(modes, deadline - loop.now, origin)
             self.lookup = lookup
         }
     }
 
     private func connect(to addresses: [Endpoint], until deadline: RunLoop.Instant) {
-        let race = SocketRace(addresses, on: loop, modes, origin) { [self] result in
-            switch result {
-            case .success(let stream): finish(.success(stream))
-            case .failure(let error): fail(error)
-            }
+        let race = SocketRace(addresses, on: loop, modes, until: deadline, origin) { [self] result in
+            if case .failure(let error) = result { fail(error) } else { finish(result) }
         }
-        race.begin(until: deadline)
         self.race = race
     }
 

@@ -17,13 +17,21 @@ final class SocketRace {
     private var next: Timer?
     private var deadline: Timer?
 
-    /// A race of one address or more.
+    /// Begins a race of one address or more, and never reports the outcome before this has returned.
     init(
-        _ addresses: [Endpoint], on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin,
-        _ completion: @escaping (ConnectionAttempt.Outcome) -> Void
+        _ addresses: [Endpoint], on loop: RunLoop, _ modes: RunLoop.Modes, until date: RunLoop.Instant,
+        _ origin: RunLoop.Origin, _ completion: @escaping (ConnectionAttempt.Outcome) -> Void
     ) {
         (self.loop, self.modes, self.origin) = (loop, modes, origin)
         (waiting, self.completion) = (addresses[...], completion)
+        let deadline = Timer(at: date, origin: origin) { [self] _ in
+            let pending = sockets.map { SystemError("connect to \($0.address)", errno: ETIMEDOUT) }
+            finish(.failure(.addresses(failures + pending)))
+        }
+        deadline.name = "timeout of connecting to \(waiting.map(\.description).joined(separator: ", "))"
+        loop.add(deadline, forMode: modes)
+        self.deadline = deadline
+        beginNext()
     }
 
     /// The order in which to try addresses (RFC 8305, section 4): the families in turn, IPv6 first; within a family in
@@ -34,18 +42,6 @@ final class SocketRace {
         return (0..<max(six.count, others.count)).flatMap {
             six.dropFirst($0).prefix(1) + others.dropFirst($0).prefix(1)
         }
-    }
-
-    /// Begins the race, and never reports the outcome before this has returned.
-    func begin(until date: RunLoop.Instant) {
-        let deadline = Timer(at: date, origin: origin) { [self] _ in
-            let pending = sockets.map { SystemError("connect to \($0.address)", errno: ETIMEDOUT) }
-            finish(.failure(.addresses(failures + pending)))
-        }
-        deadline.name = "timeout of connecting to \(waiting.map(\.description).joined(separator: ", "))"
-        loop.add(deadline, forMode: modes)
-        self.deadline = deadline
-        beginNext()
     }
 
     func cancel() {

@@ -18,11 +18,13 @@ public final class HostLookup {
     /// The timeout, which also gives the loop something to wait for.
     private var timer: Timer?
 
+    /// Begins the look-up, and never reports the outcome before this has returned.
     init(
-        _ name: String, _ port: UInt16, on loop: RunLoop,
-        _ completion: @escaping (Result<[Endpoint], HostResolver.Failure>) -> Void
+        _ name: String, _ port: UInt16, on loop: RunLoop, _ modes: RunLoop.Modes, timeout: Duration,
+        _ origin: RunLoop.Origin, _ completion: @escaping (Result<[Endpoint], HostResolver.Failure>) -> Void
     ) {
         (self.name, self.port, self.loop, self.completion) = (name, port, loop, completion)
+        begin(modes, timeout, origin)
     }
 
     /// Whether the outcome is still open.
@@ -44,7 +46,7 @@ public final class HostLookup {
         withExtendedLifetime(dropped) {}
     }
 
-    func begin(_ modes: RunLoop.Modes, _ timeout: Duration, _ origin: RunLoop.Origin) {
+    private func begin(_ modes: RunLoop.Modes, _ timeout: Duration, _ origin: RunLoop.Origin) {
         if name.isEmpty || name.utf8.contains(0) {
             let reason = name.isEmpty ? "a name is not empty" : "a zero byte would end the name early"
             let failure = HostResolver.Failure(.invalidName, name: name, reason: reason)

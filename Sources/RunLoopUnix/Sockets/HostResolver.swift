@@ -59,9 +59,8 @@ public enum HostResolver {
         timeout: Duration = .seconds(30), completion: @escaping (Result<[Endpoint], Failure>) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) -> HostLookup {
-        let lookup = HostLookup(name, port, on: loop, completion)
-        lookup.begin(modes, timeout, RunLoop.Origin(file: file, line: line))
-        return lookup
+        let origin = RunLoop.Origin(file: file, line: line)
+        return HostLookup(name, port, on: loop, modes, timeout: timeout, origin, completion)
     }
 
     /// Finds the addresses of `name`, in the order in which to try them. In all other respects this behaves as the form
