@@ -1,3 +1,4 @@
+internal import Glibc
 package import RunLoopKit
 
 /// A look-up of a name by ``HostResolver``. It belongs to the loop's thread and is not `Sendable`.
@@ -52,7 +53,7 @@ public final class HostLookup {
             let failure = HostResolver.Failure(.invalidName, name: name, reason: reason)
             return loop.perform(inModes: modes) { [self] in finish(.failure(failure)) }
         }
-        if let addresses = HostResolver.addresses(inDigits: name) {
+        if case .success(let addresses) = HostResolver.find(name, flags: AI_NUMERICHOST) {
             return loop.perform(inModes: modes) { [self] in finish(.success(addresses)) }
         }
         let timer = Timer(at: loop.now + timeout, origin: origin) { [self] _ in
@@ -64,7 +65,7 @@ public final class HostLookup {
         // The look-up stays on its thread, under its number. Only the number travels.
         let remote = loop.remote
         if finder == nil { hold = loop.holdTime(for: "the addresses of \(name)") }
-        number = lookups.join(name, finder ?? HostResolver.find) { number, result in
+        number = lookups.join(name, finder ?? { HostResolver.find($0) }) { number, result in
             remote.perform(inModes: modes) { $0[Self.underWay].lookups[number]?.finish(result) }
         }
         loop[Self.underWay].lookups[number!] = self
@@ -117,12 +118,11 @@ package final class SharedLookups: HostLookups {
         var hasBegun = false
     }
 
-    private static let maximumThreads = 8
     private let pool: LoopThreadPool
     private let state = Locked(State())
 
     private init(in world: any World) {
-        pool = LoopThreadPool(name: "resolver", maximumThreads: Self.maximumThreads, in: world)
+        pool = LoopThreadPool(name: "resolver", maximumThreads: 8, in: world)
     }
 
     package func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
@@ -132,12 +132,7 @@ package final class SharedLookups: HostLookups {
             state.lookups[name, default: Shared()].askers[state.last] = asker
             return (state.last, isFirst)
         }
-        if isFirst {
-            DeliveryQueue.pool(pool).asyncAfter(.zero) { [self] in
-                guard begin(name) else { return }
-                end(name, find(name))
-            }
-        }
+        if isFirst { DeliveryQueue.pool(pool).asyncAfter(.zero) { [self] in lookUp(name, find) } }
         return number
     }
 
@@ -148,16 +143,14 @@ package final class SharedLookups: HostLookups {
         }
     }
 
-    /// - Returns: `false` if no asker is left, or if the name is being looked up.
-    private func begin(_ name: String) -> Bool {
-        state.withLock { state in
-            guard state.lookups[name]?.hasBegun == false else { return false }
-            state.lookups[name]!.hasBegun = true
-            return true
+    /// Looks a name up, unless no asker is left, or it is being looked up.
+    private func lookUp(_ name: String, _ find: HostResolver.Finder) {
+        let hadBegun = state.withLock { state in
+            defer { state.lookups[name]?.hasBegun = true }
+            return state.lookups[name]?.hasBegun
         }
-    }
-
-    private func end(_ name: String, _ result: Result<[Endpoint], HostResolver.Failure>) {
+        guard hadBegun == false else { return }
+        let result = find(name)
         let askers = state.withLock { $0.lookups.removeValue(forKey: name)?.askers ?? [:] }
         for (number, asker) in askers.sorted(by: { $0.key < $1.key }) { asker(number, result) }
     }

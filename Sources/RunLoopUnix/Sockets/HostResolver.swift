@@ -90,17 +90,8 @@ public enum HostResolver {
     /// The look-ups of a world that has its own; `nil` for shared ones.
     package static let lookups = WorldLocal<(any HostLookups)?> { _ in nil }
 
-    /// Asks the system's resolver.
-    @Sendable static func find(_ name: String) -> Result<[Endpoint], Failure> {
-        find(name, flags: AI_ADDRCONFIG)
-    }
-
-    /// The addresses that a text gives in digits; `nil` if it is a name. Never waits.
-    static func addresses(inDigits text: String) -> [Endpoint]? {
-        try? find(text, flags: AI_NUMERICHOST).get()
-    }
-
-    private static func find(_ name: String, flags: Int32) -> Result<[Endpoint], Failure> {
+    /// Asks the system's resolver, which waits for no answer if `flags` accept only digits (`AI_NUMERICHOST`).
+    static func find(_ name: String, flags: Int32 = AI_ADDRCONFIG) -> Result<[Endpoint], Failure> {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_NUMERICSERV | flags
