@@ -118,7 +118,8 @@ public final class DatagramSocket {
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let system = WorldSystem.of(loop)
-        try system.checkHasDatagrams(descriptor)
+        try system.check(
+            descriptor, isA: "datagram", SO_TYPE, is: Int32(SOCK_DGRAM.rawValue), otherwise: "has no datagrams")
         system.prepare(descriptor)
         try self.init(
             descriptor, path: nil, on: loop, modes, options, receive, RunLoop.Origin(file: file, line: line))

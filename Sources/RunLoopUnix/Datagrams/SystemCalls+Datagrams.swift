@@ -54,14 +54,4 @@ extension SystemCalls {
         set(six, IPV6_MULTICAST_HOPS, options.multicastHops)
         set(six, IPV6_MULTICAST_LOOP, options.multicastLoops ? 1 : 0)
     }
-
-    /// Checks that a descriptor from elsewhere has datagrams.
-    func checkHasDatagrams(_ descriptor: Int32) throws(SystemError) {
-        guard let type = option(descriptor, SOL_SOCKET, SO_TYPE) else {
-            throw .last("use descriptor \(descriptor) as a datagram socket")
-        }
-        guard type == Int32(SOCK_DGRAM.rawValue) else {
-            throw SystemError("descriptor \(descriptor) is a socket that has no datagrams", errno: EINVAL)
-        }
-    }
 }

@@ -101,7 +101,8 @@ public final class Listener {
         inherited descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
-        try WorldSystem.of(loop).checkListens(descriptor)
+        try WorldSystem.of(loop).check(
+            descriptor, isA: "listening", SO_ACCEPTCONN, is: 1, otherwise: "does not listen")
         try self.init(
             inherited: descriptor, path: nil, on: loop, modes: modes, options: options, handler: handler,
             file: file, line: line)
@@ -199,9 +200,8 @@ public final class Listener {
     private func accept() -> Socket {
         var peer = Endpoint()
         let descriptor = system.accept(fileDescriptor, peer: &peer)
-        let reason = errno
         if descriptor < 0 {
-            machine.acceptFailed(reason, at: loop.now)
+            machine.acceptFailed(errno, at: loop.now)
         } else {
             machine.acceptSucceeded(from: peer.host)
         }

@@ -26,13 +26,15 @@ extension SystemCalls {
         }
     }
 
-    /// Checks that a descriptor from elsewhere listens.
-    func checkListens(_ descriptor: Int32) throws(SystemError) {
-        guard let listens = option(descriptor, SOL_SOCKET, SO_ACCEPTCONN) else {
-            throw .last("use descriptor \(descriptor) as a listening socket")
+    /// Checks by an option that a descriptor from elsewhere is a socket of a kind.
+    func check(
+        _ descriptor: Int32, isA kind: String, _ option: Int32, is value: Int32, otherwise fault: String
+    ) throws(SystemError) {
+        guard let found = self.option(descriptor, SOL_SOCKET, option) else {
+            throw .last("use descriptor \(descriptor) as a \(kind) socket")
         }
-        guard listens != 0 else {
-            throw SystemError("descriptor \(descriptor) is a socket that does not listen", errno: EINVAL)
+        guard found == value else {
+            throw SystemError("descriptor \(descriptor) is a socket that \(fault)", errno: EINVAL)
         }
     }
 
@@ -44,25 +46,23 @@ extension SystemCalls {
     func bind(
         _ descriptor: Int32, to address: Endpoint, permissions: UInt32, replacesStale: Bool, probe: (Int32) -> Int32
     ) throws(SystemError) {
-        guard let path = address.filePath else {
-            guard bind(descriptor, to: address) == 0 else { throw .last("bind to \(address)") }
-            return
-        }
-        guard permissions & ~0o777 == 0 else {
-            throw SystemError("give \(path) the permissions \(String(permissions, radix: 8))", errno: EINVAL)
-        }
-        if replacesStale { try removeStaleSocket(at: path, address, probe) }
-        // On Linux the path gets the permissions of the socket less those of the umask, so that it never has too many.
-        // The umask itself belongs to the whole process, and must not change even for a moment.
-        guard setPermissions(permissions, of: descriptor) == 0 else {
-            throw .last("set the permissions of \(path)")
+        let path = address.filePath
+        if let path {
+            guard permissions & ~0o777 == 0 else {
+                throw SystemError("give \(path) the permissions \(String(permissions, radix: 8))", errno: EINVAL)
+            }
+            if replacesStale { try removeStaleSocket(at: path, address, probe) }
+            // On Linux the path gets the permissions of the socket less those of the umask, so that it never has too
+            // many. The umask itself belongs to the whole process, and must not change even for a moment.
+            guard setPermissions(permissions, of: descriptor) == 0 else {
+                throw .last("set the permissions of \(path)")
+            }
         }
         guard bind(descriptor, to: address) == 0 else { throw .last("bind to \(address)") }
-        guard setPermissions(permissions, at: path) == 0 else {
-            let error = SystemError.last("set the permissions of \(path)")
-            _ = removeFile(at: path)
-            throw error
-        }
+        guard let path, setPermissions(permissions, at: path) != 0 else { return }
+        let error = SystemError.last("set the permissions of \(path)")
+        _ = removeFile(at: path)
+        throw error
     }
 
     /// Removes a stale socket. A file that is no socket stays, and so does a socket on which a process answers.
