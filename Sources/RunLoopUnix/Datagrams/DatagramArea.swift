@@ -2,16 +2,12 @@ internal import RunLoopKit
 
 /// The memory into which a batch of datagrams is received.
 final class DatagramArea {
-    private var memory: UnsafeMutableRawPointer
-    private var capacity: Int
+    private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private let slots = UnsafeMutableBufferPointer<DatagramSlot>.allocate(capacity: DatagramSlot.mostPerCall)
-    /// The first received datagram that was not passed on yet, and the end of them.
-    private var first = 0
-    private var end = 0
+    /// The slots of the received datagrams that were not passed on yet.
+    private var received = 0..<0
 
-    init(room: Int) {
-        capacity = room
-        memory = .allocate(byteCount: room * DatagramSlot.mostPerCall, alignment: 16)
+    init() {
         slots.initialize(repeating: DatagramSlot())
     }
 
@@ -22,35 +18,27 @@ final class DatagramArea {
 
     /// Gives each datagram so much room.
     func setRoom(_ room: Int) {
-        if room > capacity {
+        if room * slots.count > memory.count {
             memory.deallocate()
             memory = .allocate(byteCount: room * slots.count, alignment: 16)
-            capacity = room
         }
         for index in slots.indices {
-            slots[index].bytes = UnsafeMutableRawBufferPointer(start: memory + index * capacity, count: room)
+            slots[index].bytes = UnsafeMutableRawBufferPointer(rebasing: memory[index * room..<(index + 1) * room])
         }
-        (first, end) = (0, 0)
+        received = 0..<0
     }
 
-    /// Receives up to so many datagrams.
-    ///
-    /// - Returns: how many, or -1 with a reason in `errno`.
+    /// - Returns: how many datagrams were received, or -1 with a reason in `errno`.
     func receive(atMost count: Int, from descriptor: Int32, _ system: any SystemCalls) -> Int {
-        let count = min(count, slots.count)
-        let received = system.receive(descriptor, into: UnsafeMutableBufferPointer(rebasing: slots[..<count]))
-        (first, end) = (0, max(0, received))
-        return received
+        let count = system.receive(descriptor, into: UnsafeMutableBufferPointer(rebasing: slots[..<count]))
+        received = 0..<max(0, count)
+        return count
     }
 
-    var isEmpty: Bool { first == end }
+    var isEmpty: Bool { received.isEmpty }
 
     /// The next datagram, whose bytes are valid until the next batch.
-    func next() -> DatagramSlot? {
-        guard first < end else { return nil }
-        defer { first += 1 }
-        return slots[first]
-    }
+    func next() -> DatagramSlot? { received.popFirst().map { slots[$0] } }
 }
 
 /// The memory that the datagram sockets of a loop share: a socket holds an area only while it has datagrams that were
@@ -76,7 +64,7 @@ final class DatagramPool {
     /// An area with so much room for each datagram. An area leaves the pool while a handler uses it, so that a nested run
     /// takes another one.
     func take(room: Int) -> DatagramArea {
-        let area = free.popLast() ?? DatagramArea(room: room)
+        let area = free.popLast() ?? DatagramArea()
         area.setRoom(room)
         return area
     }

@@ -26,9 +26,7 @@ struct DatagramQueue {
         buffer.append(bytes)
     }
 
-    /// Describes the first datagrams. Valid until the queue changes.
-    ///
-    /// - Returns: how many.
+    /// Describes the first datagrams, valid until the queue changes, and returns their number.
     func fill(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
         guard let bytes = buffer?.bytes else { return 0 }
         var (offset, filled) = (0, 0)
@@ -48,9 +46,7 @@ struct DatagramQueue {
         bytes.loadUnaligned(fromByteOffset: offset, as: Header.self)
     }
 
-    /// Removes the first datagrams.
-    ///
-    /// - Returns: the bytes that they took.
+    /// - Returns: the bytes that the datagrams took.
     mutating func removeFirst(_ count: Int) -> Int {
         guard let buffer else { return 0 }
         var removed = 0

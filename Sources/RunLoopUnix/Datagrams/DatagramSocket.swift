@@ -322,20 +322,16 @@ public final class DatagramSocket {
         flush()
     }
 
-    /// The outcome of sending a batch.
-    private enum Outcome {
-        case sent(Int)
-        case blocked
-        case failed(SystemError)
-    }
-
     /// Sends datagrams. An error that the system kept from earlier ones is reported, and does not stop them.
-    private func transmit(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Outcome {
+    ///
+    /// - Returns: how many were sent; `nil` if the system accepts none for now.
+    /// - Throws: the failure of the first.
+    private func transmit(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) throws(SystemError) -> Int? {
         for _ in 0..<Self.mostTries {
             let count = system.send(fileDescriptor, slots)
             guard count < 0 else {
                 sent += count
-                return .sent(count)
+                return count
             }
             let reason = errno
             switch reason {
@@ -345,15 +341,15 @@ public final class DatagramSocket {
                 let isReported = !isUnix || slots[0].address.family != AF_UNIX
                 machine.block(reportsEnd: isReported)
                 if !isReported { tryAgainLater() }
-                return .blocked
+                return nil
             default:
                 if reason != EMSGSIZE, takeQueuedErrors(), isOpen { continue }
-                return .failed(SystemError("send a datagram", errno: reason))
+                throw SystemError("send a datagram", errno: reason)
             }
         }
         // Errors of earlier datagrams come faster than this one goes.
         machine.block(reportsEnd: true)
-        return .blocked
+        return nil
     }
 
     private static let mostTries = 16
@@ -377,12 +373,13 @@ public final class DatagramSocket {
         while budget > 0, !machine.isBlocked, isOpen {
             let count = queue.fill(UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(budget)))
             guard count > 0 else { break }
-            switch transmit(UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(count))) {
-            case .sent(let count):
+            do throws(SystemError) {
+                let slots = UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(count))
+                guard let count = try transmit(slots) else { break }
                 budget -= count
                 machine.waiting -= queue.removeFirst(count)
                 for _ in 0..<count { outcomeHandler?(nil) }
-            case .failed(let error):
+            } catch {
                 budget -= 1
                 let peer = pool.outgoing[0].address
                 machine.waiting -= queue.removeFirst(1)
@@ -391,7 +388,6 @@ public final class DatagramSocket {
                 } else {
                     report(error, peer.family == 0 ? nil : peer)
                 }
-            case .blocked: break
             }
         }
         if machine.drains() { drainHandler?(self) }
@@ -446,18 +442,13 @@ public final class DatagramSocket {
     func sendNow(_ bytes: [UInt8], to peer: Endpoint?) throws -> Bool {
         guard isOpen else { throw closeError }
         guard machine.isIdle else { return false }
-        let outcome = bytes.withUnsafeBytes { bytes in
+        let count = try bytes.withUnsafeBytes { bytes in
             pool.outgoing[0].address = peer ?? Endpoint()
             pool.outgoing[0].bytes = UnsafeMutableRawBufferPointer(mutating: bytes)
-            return transmit(UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(1)))
+            return try transmit(UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(1)))
         }
-        switch outcome {
-        case .sent: return true
-        case .failed(let error): throw error
-        case .blocked:
-            watch()
-            return false
-        }
+        if count == nil { watch() }
+        return count != nil
     }
 
     private func endWaitsOfSenders() {

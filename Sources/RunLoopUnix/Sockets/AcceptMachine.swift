@@ -161,12 +161,8 @@ struct AcceptMachine: ~Copyable {
 struct PeerWindows {
     static let most = 16_384
 
-    private let limit: RateLimit
+    let limit: RateLimit
     private(set) var windows: [UInt64: RateWindow] = [:]
-
-    init(limit: RateLimit) {
-        self.limit = limit
-    }
 
     /// Counts a connection.
     ///
