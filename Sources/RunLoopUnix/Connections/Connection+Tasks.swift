@@ -192,6 +192,19 @@ extension Connection {
         machine.closeReason == .loopEnded ? loop.remote.endError : ClosedError(reason: machine.closeReason)
     }
 
+    /// The close of a connection before the end of a task's wait. `Sendable`.
+    public struct ClosedError: Error, Sendable, Equatable, CustomStringConvertible {
+        /// The reason for which the connection was closed.
+        public let reason: CloseReason
+
+        /// Makes an error with a close reason.
+        public init(reason: CloseReason) {
+            self.reason = reason
+        }
+
+        public var description: String { "the connection was closed: \(reason)" }
+    }
+
     /// A failure to write all bytes. `Sendable`.
     public struct WriteError: Error, Sendable, CustomStringConvertible {
         /// The number of accepted bytes. They are sent if the connection stays open.

@@ -29,18 +29,3 @@ final class ConnectionWaits {
         closers = []
     }
 }
-
-extension Connection {
-    /// The close of a connection before the end of a task's wait. `Sendable`.
-    public struct ClosedError: Error, Sendable, Equatable, CustomStringConvertible {
-        /// The reason for which the connection was closed.
-        public let reason: CloseReason
-
-        /// Makes an error with a close reason.
-        public init(reason: CloseReason) {
-            self.reason = reason
-        }
-
-        public var description: String { "the connection was closed: \(reason)" }
-    }
-}
