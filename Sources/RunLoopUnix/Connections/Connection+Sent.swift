@@ -9,7 +9,7 @@ extension Connection {
     ///   handler. The peer may not have them yet. Released without a call if the loop ends first.
     public func whenSent(_ body: @escaping (_ connection: Connection, _ isSent: Bool) -> Void) {
         if notices == nil { notices = SentNotices() }
-        notices!.add(after: isOpen ? pendingOutput : nil, body)
+        notices!.waiting.append((isOpen ? notices!.sent + pendingOutput : .max, body))
         guard pendingOutput == 0 else { return }
         loop.perform(inModes: modes) { [self] in
             guard isOpen else { return endNotices() }
@@ -35,9 +35,9 @@ extension Connection {
 
     /// So many bytes were sent: calls the blocks for them.
     func notify(sent count: Int) {
-        notices?.note(sent: count)
+        notices?.sent += count
         while let (body, _) = notices?.next() { call { body($0, true) } }
-        if notices?.isEmpty == true { notices = nil }
+        if notices?.waiting.isEmpty == true { notices = nil }
     }
 
     /// The connection is closed: calls the blocks that are left.
@@ -51,18 +51,10 @@ extension Connection {
 struct SentNotices {
     typealias Notice = (Connection, Bool) -> Void
 
-    private var waiting: [(end: Int, body: Notice)] = []
+    /// Each with the value of ``sent`` that it waits for; `.max` if its bytes will not be sent.
+    var waiting: [(end: Int, body: Notice)] = []
     /// The number of bytes that were sent since the first notice.
-    private var sent = 0
-
-    /// Adds a block for the bytes that wait now; `nil` if they will not be sent.
-    mutating func add(after pending: Int?, _ body: @escaping Notice) {
-        waiting.append((pending.map { sent + $0 } ?? .max, body))
-    }
-
-    mutating func note(sent count: Int) { sent += count }
-
-    var isEmpty: Bool { waiting.isEmpty }
+    var sent = 0
 
     /// The next block whose bytes are sent or, at the end, of all; and whether they are sent.
     mutating func next(atEnd: Bool = false) -> (body: Notice, isSent: Bool)? {

@@ -88,9 +88,7 @@ package final class ByteBuffer {
 ///
 /// A buffer leaves the pool while a handler uses it, so that a nested run takes another one.
 final class BufferPool {
-    static func shared(of loop: RunLoop) -> BufferPool {
-        loop[pools]
-    }
+    static func shared(of loop: RunLoop) -> BufferPool { loop[pools] }
 
     private static let pools = RunLoop.Local { _ in BufferPool() }
 
