@@ -39,7 +39,7 @@ extension Connection {
         update {
             guard machine.move() else { return }
             departure = { handedOver in
-                let parcel = Parcel(Moved(handedOver))
+                let parcel = Parcel(Moved(content: handedOver))
                 loop.perform(inModes: modes) { arrival($0, parcel.take()) }
             }
         }
@@ -63,7 +63,7 @@ extension Connection {
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         var moved = moved
-        let content = moved.take()
+        let content = moved.content.take()!
         self.init(
             content.stream, on: loop, modes: modes, limits: limits ?? content.limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
@@ -103,18 +103,10 @@ extension Connection {
     /// A moved stream that has arrived; see ``move(to:inModes:arrival:)``. If no connection adopts it, it is closed. It
     /// belongs to the thread of its arrival and is not `Sendable`.
     public struct Moved: ~Copyable {
-        private var content: HandedOver?
-
-        fileprivate init(_ content: HandedOver) {
-            self.content = content
-        }
+        fileprivate var content: HandedOver?
 
         deinit {
             content?.stream.close(.incomplete)
-        }
-
-        fileprivate mutating func take() -> HandedOver {
-            content.take()!
         }
     }
 }

@@ -32,7 +32,11 @@ extension Connection {
                 input = scratch
                 return result
             }
-            if !scratch.isEmpty, isOpen { keep(scratch.bytes) }
+            if !scratch.isEmpty, isOpen {
+                let kept = ByteBuffer(capacity: max(4096, scratch.count))
+                kept.append(scratch.bytes)
+                input = kept
+            }
         }
         pool.put(scratch)
         return result
@@ -88,12 +92,6 @@ extension Connection {
         let isAwaited = waits.reader.isWaiting
         waits.reader.end()
         if !isAwaited { machine.holdInput() }
-    }
-
-    private func keep(_ bytes: UnsafeRawBufferPointer) {
-        let kept = ByteBuffer(capacity: max(4096, bytes.count))
-        kept.append(bytes)
-        input = kept
     }
 
     /// Reads input without offering it.

@@ -26,7 +26,7 @@ public final class Relay {
     /// Whether the relay has not ended yet.
     public private(set) var isOpen = true
 
-    private let streams: [any ByteStream]
+    fileprivate let streams: [any ByteStream]
     private let directions: [RelayDirection]
     private var timers: ConnectionTimers?
     /// The reason for which one side accepts nothing any more.
@@ -88,10 +88,6 @@ public final class Relay {
         settle()
     }
 
-    fileprivate func failed(_ index: Int) {
-        end(.failed(streams[index].failure ?? SystemError("relay", errno: EIO)))
-    }
-
     fileprivate func end(_ reason: Connection.CloseReason) {
         guard isOpen else { return }
         isOpen = false
@@ -139,6 +135,6 @@ private final class RelaySide: StreamOwner {
 
     func streamOpened() { relay.isReady(index, for: [.readable, .writable]) }
     func streamIsReady(for events: DescriptorEvents) { relay.isReady(index, for: events) }
-    func streamFailed() { relay.failed(index) }
+    func streamFailed() { relay.end(.failed(relay.streams[index].failure ?? SystemError("relay", errno: EIO))) }
     func streamLostItsLoop() { relay.end(.loopEnded) }
 }

@@ -127,10 +127,8 @@ public final class Listener {
             }
         let address = system.localAddress(of: descriptor)
         let wanted: Int32 = options.hasNoDelay ? 1 : 0
-        let isInherited = system.option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY).map {
-            ($0 != 0) == options.hasNoDelay
-        }
-        noDelay = address.path == nil && isInherited != true ? wanted : nil
+        let inherited = system.option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY).map { $0 != 0 }
+        noDelay = address.path == nil && inherited != options.hasNoDelay ? wanted : nil
         system.prepare(descriptor)
         reserve = system.openReserve()
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { [self] _, _ in

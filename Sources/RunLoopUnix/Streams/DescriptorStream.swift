@@ -7,8 +7,8 @@ package final class DescriptorStream: ByteStream {
     // Unchecked as in `Connection`.
     @exclusivity(unchecked) private var output: Int32
     private let system: any SystemCalls
-    private let isDuplex: Bool
     private let isSocket: Bool
+    private var isDuplex: Bool { input == output }
 
     // A descriptor that is both read and written has one source.
     @exclusivity(unchecked) private var reader: DescriptorSource?
@@ -47,8 +47,7 @@ package final class DescriptorStream: ByteStream {
         self.input = input
         self.output = output
         self.system = system
-        isDuplex = input == output
-        isSocket = isDuplex && system.isSocket(input)
+        isSocket = input == output && system.isSocket(input)
     }
 
     deinit {
