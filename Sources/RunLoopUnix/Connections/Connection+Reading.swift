@@ -94,9 +94,7 @@ extension Connection {
         if !isAwaited { machine.holdInput() }
     }
 
-    /// Reads input without offering it.
-    ///
-    /// - Returns: whether there was any.
+    /// Reads input without offering it, and returns whether there was any.
     @inline(never)
     func keepMore() -> Bool {
         let buffer = input ?? ByteBuffer(capacity: 16 * 1024)

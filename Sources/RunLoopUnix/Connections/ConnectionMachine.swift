@@ -228,8 +228,6 @@ struct ConnectionMachine: ~Copyable {
         return .linger
     }
 
-    /// The connection has looked at its stream while lingering.
-    ///
     /// - Parameters:
     ///   - unsent: the number of bytes that the peer's system does not have yet.
     ///   - mayClose: whether closing now loses nothing.
@@ -267,7 +265,6 @@ struct ConnectionMachine: ~Copyable {
         (state, offersAgain) = (.open, true)
     }
 
-    /// The receive handler is about to be called with input.
     mutating func receivingBegins() {
         if !isForTasks { offersAgain = false }
         isReceiving = true
@@ -297,8 +294,6 @@ struct ConnectionMachine: ~Copyable {
     }
 
     /// Whether the turn reads: the stream has input of which it does not tell, or may have some from before a failure.
-    ///
-    /// - Parameter holdsInput: whether the stream has input that no readiness will be reported for.
     func readsInTurn(holdsInput: Bool) -> Bool { (holdsInput || state == .failing) && wantsInput && !isReceiving }
 
     /// Input has arrived that no task waits for: reading pauses until one does.
@@ -308,14 +303,12 @@ struct ConnectionMachine: ~Copyable {
         pause()
     }
 
-    /// A task waits for input.
     mutating func releaseInput() {
         guard holdsInput else { return }
         holdsInput = false
         _ = resume()
     }
 
-    /// The stream has no input for now.
     mutating func inputExhausted() {
         if state == .failing { isEndWaiting = true }
     }

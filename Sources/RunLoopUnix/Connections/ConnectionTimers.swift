@@ -73,13 +73,11 @@ final class ConnectionTimers {
         if idle != nil { lastActivity = loop.now }
     }
 
-    /// Records that bytes were received.
     func noteInput() {
         noteActivity()
         beganReading()
     }
 
-    /// Called when the connection begins to read again.
     func beganReading() {
         if inputIdle != nil { lastInput = loop.now }
     }

@@ -58,9 +58,7 @@ final class RelayDirection {
     /// Whether to read more: only after all buffered bytes were delivered.
     var wantsInput: Bool { !hasSourceEnded && isEmpty && source.isOpen }
 
-    /// Moves as many bytes as a turn allows.
-    ///
-    /// - Returns: the failure that ends the relay.
+    /// Moves as many bytes as a turn allows, and returns the failure that ends the relay, if there is one.
     func move() -> (any StreamFailure)? {
         let goal = count + discarded + Self.turn
         // The end and the source's held input go in the same turn, because no event would request another turn.

@@ -134,7 +134,6 @@ private final class ConnectingSocket {
         descriptor = -1
     }
 
-    /// Returns a stream that takes over the connected socket.
     func takeStream() -> DescriptorStream {
         defer { descriptor = -1 }
         return DescriptorStream(input: descriptor, output: descriptor, system, isClient: true)

@@ -16,7 +16,6 @@ final class DatagramArea {
         slots.deallocate()
     }
 
-    /// Gives each datagram so much room.
     func setRoom(_ room: Int) {
         if room * slots.count > memory.count {
             memory.deallocate()

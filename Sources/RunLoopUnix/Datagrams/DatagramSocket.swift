@@ -400,9 +400,7 @@ public final class DatagramSocket {
 
     // MARK: Errors
 
-    /// Reports the errors that the system kept of datagrams that were sent before.
-    ///
-    /// - Returns: whether there were any.
+    /// Reports the errors that the system kept of earlier datagrams, and returns whether there were any.
     @discardableResult
     private func takeQueuedErrors() -> Bool {
         // A Unix socket has no such queue: Linux would take a datagram.
@@ -424,7 +422,6 @@ public final class DatagramSocket {
 
     // MARK: For tasks
 
-    /// The next received datagram for a task.
     func takeDatagram() -> Datagram? {
         guard let area, let slot = area.next() else { return nil }
         defer { letGo(area) }
@@ -436,9 +433,7 @@ public final class DatagramSocket {
         watch()
     }
 
-    /// Sends a datagram if nothing waits.
-    ///
-    /// - Returns: whether it was sent.
+    /// Sends a datagram if nothing waits, and returns whether it was sent.
     func sendNow(_ bytes: [UInt8], to peer: Endpoint?) throws -> Bool {
         guard isOpen else { throw closeError }
         guard machine.isIdle else { return false }

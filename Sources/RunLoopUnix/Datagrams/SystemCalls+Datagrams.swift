@@ -1,8 +1,6 @@
 internal import Glibc
 
 extension SystemCalls {
-    /// Opens a datagram socket.
-    ///
     /// - Parameters:
     ///   - address: the address to bind to; `nil` if the system chooses one.
     ///   - peer: the peer to connect to, if any.

@@ -122,8 +122,6 @@ struct AcceptMachine: ~Copyable {
         (state, looks, self.now) = (.looking, 0, now)
     }
 
-    /// A connection was accepted.
-    ///
     /// - Parameter host: the peer's number for ``Listener/Options/peerRateLimit``, if it has one.
     mutating func acceptSucceeded(from host: UInt64?) {
         let isWelcome = host.map { peers?.take($0, at: now) } != false
@@ -147,7 +145,6 @@ struct AcceptMachine: ~Copyable {
         }
     }
 
-    /// A task begins to wait for a connection.
     mutating func awaitBegins() {
         (isAwaited, isParked) = (true, false)
     }
@@ -164,9 +161,7 @@ struct PeerWindows {
     let limit: RateLimit
     private(set) var windows: [UInt64: RateWindow] = [:]
 
-    /// Counts a connection.
-    ///
-    /// - Returns: whether the limit allows it.
+    /// Counts a connection, and returns whether the limit allows it.
     mutating func take(_ peer: UInt64, at now: RunLoop.Instant) -> Bool {
         if windows.count == Self.most, windows[peer] == nil {
             windows = windows.filter { !$0.value.hasPassed(at: now) }
