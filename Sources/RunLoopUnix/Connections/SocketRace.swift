@@ -57,9 +57,7 @@ final class SocketRace {
         next?.invalidate()
         next = nil
         guard let address = waiting.popFirst() else { return }
-        let socket = ConnectingSocket(address, WorldSystem.of(loop))
-        sockets.append(socket)
-        socket.begin(on: loop, modes, origin) { [self] in ended(socket, $0) }
+        sockets.append(ConnectingSocket(address, on: loop, modes, origin) { [self] in ended($0, $1) })
         guard !waiting.isEmpty else { return }
         let timer = Timer(at: loop.now + Self.stagger, origin: origin) { [self] _ in beginNext() }
         timer.name = "next address after \(address)"
@@ -92,40 +90,38 @@ final class SocketRace {
 private final class ConnectingSocket {
     let address: Endpoint
     private let system: any SystemCalls
-    private var descriptor: Int32 = -1
+    private var descriptor: Int32
     private weak var source: DescriptorSource?
 
-    init(_ address: Endpoint, _ system: any SystemCalls) {
-        (self.address, self.system) = (address, system)
-    }
-
-    deinit {
-        cancel()
-    }
-
     /// Connects, and reports the system's error number, or 0, once, and never before this has returned.
-    func begin(
-        on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin, _ completion: @escaping (Int32) -> Void
+    init(
+        _ address: Endpoint, on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin,
+        _ completion: @escaping (ConnectingSocket, Int32) -> Void
     ) {
-        let descriptor = system.socket(address.family)
+        (self.address, system) = (address, WorldSystem.of(loop))
+        descriptor = system.socket(address.family)
         let status = descriptor < 0 ? -1 : system.connect(descriptor, to: address)
         let reason = errno
-        self.descriptor = descriptor
         guard status == 0 || reason == EINPROGRESS else {
-            return loop.perform(inModes: modes) { completion(reason) }
+            loop.perform(inModes: modes) { completion(self, reason) }
+            return
         }
         let source = DescriptorSource(fileDescriptor: descriptor, events: .writable, origin: origin) {
-            [system] source, _ in
+            [self] source, _ in
             source.invalidate()
-            completion(system.option(descriptor, SOL_SOCKET, SO_ERROR) ?? EBADF)
+            completion(self, system.option(descriptor, SOL_SOCKET, SO_ERROR) ?? EBADF)
         }
         source.name = "connecting to \(address)"
         do {
             try loop.add(source, forMode: modes)
             self.source = source
         } catch {
-            loop.perform(inModes: modes) { completion(EBADF) }
+            loop.perform(inModes: modes) { completion(self, EBADF) }
         }
+    }
+
+    deinit {
+        cancel()
     }
 
     func cancel() {
