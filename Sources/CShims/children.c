@@ -4,9 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -155,37 +153,6 @@ int rlk_spawn(const struct rlk_spawn_request *request, pid_t *pid, struct rlk_fa
 }
 
 char *const *rlk_environment(void) { return environ; }
-
-int rlk_find_user(const char *name, uid_t *user, gid_t *group, gid_t **groups, int *count) {
-    struct passwd entry, *found;
-    char *buffer = NULL;
-    int error;
-    size_t size = 1024;
-    do {
-        size *= 2;
-        free(buffer);
-        buffer = malloc(size);
-        if (!buffer) return ENOMEM;
-        error = getpwnam_r(name, &entry, buffer, size, &found);
-    } while (error == ERANGE);
-    if (!error && !found) error = ENOENT;
-    if (!error) {
-        *user = entry.pw_uid;
-        *group = entry.pw_gid;
-        *count = 16;
-        *groups = NULL;
-        int room;
-        // It fails as long as there is too little room, and says how much it needs.
-        do {
-            room = *count;
-            free(*groups);
-            *groups = malloc((size_t)room * sizeof **groups);
-        } while (*groups && getgrouplist(name, *group, *groups, count) < 0 && *count > room);
-        if (!*groups) error = ENOMEM;
-    }
-    free(buffer);
-    return error;
-}
 
 int rlk_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
 

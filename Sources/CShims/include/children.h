@@ -60,9 +60,6 @@ int rlk_spawn(const struct rlk_spawn_request *request, pid_t *pid, struct rlk_fa
 /// This process's environment, which another thread may change.
 char *const *rlk_environment(void);
 
-/// Looks a user up. 0 and a list for the caller to free, or an error number, which is ENOENT if there is no such user.
-int rlk_find_user(const char *name, uid_t *user, gid_t *group, gid_t **groups, int *count);
-
 /// A descriptor of a child process, closed on exec; -1 and errno, which is ENOSYS before Linux 5.3.
 int rlk_pidfd_open(pid_t pid);
 

@@ -20,15 +20,24 @@ extension RealSystem {
     }
 
     package func user(named name: String) throws(SystemError) -> ChildProcess.User {
-        var user: uid_t = 0
-        var group: gid_t = 0
-        var groups: UnsafeMutablePointer<gid_t>?
-        var count: Int32 = 0
-        let error = rlk_find_user(name, &user, &group, &groups, &count)
-        guard error == 0 else { throw SystemError("find the user \(name)", errno: error) }
-        defer { free(groups) }
+        var (user, found) = (passwd(), UnsafeMutablePointer<passwd>?.none)
+        var (error, size) = (ERANGE, 1024)
+        while error == ERANGE {
+            size *= 2
+            error = withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) {
+                getpwnam_r(name, &user, $0.baseAddress!, size, &found)
+            }
+        }
+        guard error == 0, found != nil else {
+            throw SystemError("find the user \(name)", errno: error == 0 ? ENOENT : error)
+        }
+        var (groups, count) = ([gid_t](), Int32(16))
+        // It fails as long as there is too little room, and says how much it needs.
+        repeat {
+            groups = [gid_t](repeating: 0, count: Int(count))
+        } while getgrouplist(name, user.pw_gid, &groups, &count) < 0 && count > groups.count
         return ChildProcess.User(
-            user, group: group, supplementaryGroups: Array(UnsafeBufferPointer(start: groups, count: Int(count))))
+            user.pw_uid, group: user.pw_gid, supplementaryGroups: Array(groups.prefix(Int(count))))
     }
 
     // MARK: Starting
