@@ -160,11 +160,11 @@ int rlk_pidfd_send_signal(int descriptor, int signal) {
     return (int)syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0);
 }
 
-int rlk_child_state(pid_t pid, int descriptor, int reaps, struct rlk_exit *result) {
+int rlk_child_state(pid_t pid, int descriptor, int reaps, int *status) {
     siginfo_t info;
     if (wait_for(pid, descriptor, WNOHANG | (reaps ? 0 : WNOWAIT), &info) != 0) return -1;
-    *result = (struct rlk_exit){info.si_code, info.si_status};
-    return 0;
+    *status = info.si_status;
+    return info.si_code;
 }
 
 struct orphan {

@@ -66,16 +66,9 @@ int rlk_pidfd_open(pid_t pid);
 /// Sends a signal to the very process; 0, or -1 and errno.
 int rlk_pidfd_send_signal(int descriptor, int signal);
 
-/// How a child has ended.
-struct rlk_exit {
-    /// CLD_EXITED, CLD_KILLED or CLD_DUMPED; 0 while it runs.
-    int code;
-    /// The exit code or the signal.
-    int status;
-};
-
-/// Looks at a child without waiting, by its descriptor or, if that is negative, by its number. 0, or -1 and errno.
-int rlk_child_state(pid_t pid, int descriptor, int reaps, struct rlk_exit *result);
+/// Looks at a child without waiting, by its descriptor or, if that is negative, by its number. Returns CLD_EXITED, CLD_KILLED
+/// or CLD_DUMPED, and the exit code or the signal; 0 while the child runs; -1 and errno if there is none.
+int rlk_child_state(pid_t pid, int descriptor, int reaps, int *status);
 
 /// Reaps a child that nobody asks about any more, and closes its descriptor unless that is negative; in a thread of its
 /// own if the child still runs. 0, or an error number if there is no such thread.

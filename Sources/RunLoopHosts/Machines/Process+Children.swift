@@ -61,11 +61,10 @@ extension Process {
 
     private func child(_ identifier: Int32) -> Process? { children.first { $0.processIdentifier == identifier } }
 
-    func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildState {
-        guard let child = child(identifier) else { return .unknown }
-        guard let status = child.status else { return .running }
-        if reaps { child.reap() }
-        return .ended(status)
+    func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildProcess.ExitStatus? {
+        guard let child = child(identifier) else { return .lost }
+        if reaps, child.status != nil { child.reap() }
+        return child.status
     }
 
     func reapLater(_ identifier: Int32, _ descriptor: Int32) {

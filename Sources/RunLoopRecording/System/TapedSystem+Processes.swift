@@ -30,7 +30,7 @@ extension TapedSystem {
 
     func kill(_ identifier: Int32, _ signal: Int32) -> Int32 { call(.kill, identifier, signal, .int32, real.kill) }
 
-    func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildState {
+    func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildProcess.ExitStatus? {
         call(.state, [.number(identifier), .number(descriptor), .number(reaps ? 1 : 0)], .childState) {
             real.state(ofChild: identifier, descriptor, reaps: reaps)
         }
@@ -127,27 +127,25 @@ extension Coding where Value == Result<Int32, ChildStart.Failure> {
     }
 }
 
-extension Coding where Value == ChildState {
+extension Coding where Value == ChildProcess.ExitStatus? {
     static let childState = Coding { state, bytes in
         switch state {
-        case .running: bytes.put(0)
-        case .unknown: bytes.put(1)
-        case .ended(.lost): bytes.put(2)
-        case .ended(.exited(let code)):
+        case nil: bytes.put(0)
+        case .lost: bytes.put(1)
+        case .exited(let code):
             bytes.put(3)
             bytes.put(Int(code))
-        case .ended(.signalled(let signal, let coreDumped)):
+        case .signalled(let signal, let coreDumped):
             bytes.put(coreDumped ? 5 : 4)
             bytes.put(Int(signal.rawValue))
         }
     } decode: { bytes in
         switch bytes.number() {
-        case 0: .running
-        case 2: .ended(.lost)
-        case 3: .ended(.exited(bytes.int32()))
-        case 4: .ended(.signalled(Signal(rawValue: bytes.int32()), coreDumped: false))
-        case 5: .ended(.signalled(Signal(rawValue: bytes.int32()), coreDumped: true))
-        default: .unknown
+        case 0: nil
+        case 3: .exited(bytes.int32())
+        case 4: .signalled(Signal(rawValue: bytes.int32()), coreDumped: false)
+        case 5: .signalled(Signal(rawValue: bytes.int32()), coreDumped: true)
+        default: .lost
         }
     }
 }

@@ -166,12 +166,9 @@ public final class ChildProcess {
     /// Checks whether the child has ended, and how, without reaping it.
     func look() -> ExitStatus? {
         if let status { return status }
-        switch system.state(ofChild: processIdentifier, descriptor, reaps: false) {
-        case .running: break
-        case .ended(let ending): status = ending
-        case .unknown:
-            // Other code has reaped the child; another process may have the number now.
-            status = .lost
+        status = system.state(ofChild: processIdentifier, descriptor, reaps: false)
+        if status == .lost {
+            // Another process may have the number now.
             target.forget()
             cancelDeadline()
         }

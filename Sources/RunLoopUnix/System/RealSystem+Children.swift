@@ -120,14 +120,13 @@ extension RealSystem {
 
     package func kill(_ identifier: Int32, _ signal: Int32) -> Int32 { Glibc.kill(identifier, signal) }
 
-    package func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildState {
-        var exit = rlk_exit()
-        guard rlk_child_state(identifier, descriptor, reaps ? 1 : 0, &exit) == 0 else { return .unknown }
-        return switch exit.code {
-        case 0: .running
-        case 1: .ended(.exited(exit.status))  // CLD_EXITED, an enumerator in some versions of the headers
-        default:
-            .ended(.signalled(Signal(rawValue: exit.status), coreDumped: exit.code == 3))  // CLD_DUMPED
+    package func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildProcess.ExitStatus? {
+        var status: Int32 = 0
+        return switch rlk_child_state(identifier, descriptor, reaps ? 1 : 0, &status) {
+        case -1: .lost
+        case 0: nil
+        case 1: .exited(status)  // CLD_EXITED, an enumerator in some versions of the headers
+        case let code: .signalled(Signal(rawValue: status), coreDumped: code == 3)  // CLD_DUMPED
         }
     }
 

@@ -36,11 +36,3 @@ package struct ChildStart {
         }
     }
 }
-
-/// The state of a child, as its parent process knows it.
-package enum ChildState {
-    case running
-    case ended(ChildProcess.ExitStatus)
-    /// The process has no such child any more.
-    case unknown
-}
