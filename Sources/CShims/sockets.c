@@ -7,7 +7,6 @@
 #include <linux/errqueue.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -143,16 +142,6 @@ int rlk_take_queued_error(int descriptor, int *error, int *is_local, struct sock
         *is_local = details.ee_origin == SO_EE_ORIGIN_LOCAL;
     }
     return 1;
-}
-
-int rlk_change_membership(
-    int descriptor, int joins, const struct sockaddr *group, socklen_t length, const char *interface) {
-    struct group_req request = {0};
-    if (interface != NULL && (request.gr_interface = if_nametoindex(interface)) == 0) return -1;
-    memcpy(&request.gr_group, group, length);
-    int level = group->sa_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
-    return setsockopt(
-        descriptor, level, joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, &request, sizeof request);
 }
 
 int rlk_look_at_stream(int descriptor, struct rlk_stream_facts *facts) {

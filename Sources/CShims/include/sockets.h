@@ -44,10 +44,6 @@ int rlk_send_datagrams(int descriptor, const struct rlk_datagram *datagrams, int
 /// there was one; `is_local` says that the call has reported it already.
 int rlk_take_queued_error(int descriptor, int *error, int *is_local, struct sockaddr *address, socklen_t *length);
 
-/// Joins or leaves a multicast group, at an interface or, without one, where the system chooses. 0, or -1 and errno.
-int rlk_change_membership(
-    int descriptor, int joins, const struct sockaddr *group, socklen_t length, const char *interface);
-
 /// Whether an error of `getaddrinfo` says that there is no such name, or no address of it.
 int rlk_is_unknown_host(int status);
 

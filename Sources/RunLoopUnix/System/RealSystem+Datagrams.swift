@@ -55,6 +55,14 @@ extension RealSystem {
     package func changeMembership(
         _ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?
     ) -> Int32 {
-        group.withSystemAddress { rlk_change_membership(descriptor, joins ? 1 : 0, $0, $1, interface) }
+        var request = group_req()
+        if let interface {
+            request.gr_interface = if_nametoindex(interface)
+            if request.gr_interface == 0 { return -1 }
+        }
+        group.withSystemBytes { bytes in withUnsafeMutableBytes(of: &request.gr_group) { $0.copyMemory(from: bytes) } }
+        let level = group.family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP
+        let option = joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP
+        return setsockopt(descriptor, Int32(level), option, &request, socklen_t(MemoryLayout<group_req>.size))
     }
 }
