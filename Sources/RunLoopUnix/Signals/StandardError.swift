@@ -45,7 +45,7 @@ public final class StandardError: TextOutputStream, Sendable {
             }
             state.rest += text.utf8
             guard !state.isWriting else { return false }
-            state.rest.removeFirst(writeAtOnce(state.rest))
+            state.rest.removeFirst(write(state.rest, waits: false))
             state.isWriting = !state.rest.isEmpty
             return state.isWriting
         }
@@ -62,25 +62,22 @@ public final class StandardError: TextOutputStream, Sendable {
         while !isIdle, ContinuousClock.now < deadline { usleep(1_000) }
     }
 
-    /// - Returns: the number of bytes that need no further write.
-    private func writeAtOnce(_ bytes: [UInt8]) -> Int {
+    /// Writes bytes, each time as many as a ready pipe accepts without blocking.
+    ///
+    /// - Parameter waits: whether to wait until the descriptor is ready, also if it is non-blocking.
+    /// - Returns: the number of bytes that need no further write: all if no reader is left.
+    private func write(_ bytes: [UInt8], waits: Bool) -> Int {
         var done = 0
         while done < bytes.count {
             var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            guard poll(&request, 1, 0) == 1 else { return done }
-            guard let count = writeSome(bytes[done...]) else { return bytes.count }
-            done += count
+            if poll(&request, 1, waits ? -1 : 0) != 1, !waits { return done }
+            let count = bytes[done...].prefix(Int(PIPE_BUF)).withUnsafeBytes {
+                rlk_write_quietly(descriptor, $0.baseAddress, $0.count)
+            }
+            guard count > 0 || count < 0 && (errno == EINTR || errno == EAGAIN) else { return bytes.count }
+            done += max(count, 0)
         }
         return done
-    }
-
-    /// Writes as many bytes as a ready pipe accepts without blocking; `nil` if no reader is left.
-    private func writeSome(_ bytes: ArraySlice<UInt8>) -> Int? {
-        let count = bytes.prefix(Int(PIPE_BUF)).withUnsafeBytes {
-            rlk_write_quietly(descriptor, $0.baseAddress, $0.count)
-        }
-        if count < 0, errno == EINTR || errno == EAGAIN { return 0 }
-        return count > 0 ? count : nil
     }
 
     private func startThread() {
@@ -90,26 +87,14 @@ public final class StandardError: TextOutputStream, Sendable {
         let status = pthread_create(
             &thread, nil,
             { context in
-                Unmanaged<StandardError>.fromOpaque(context!).takeRetainedValue().writeRest()
+                let stream = Unmanaged<StandardError>.fromOpaque(context!).takeRetainedValue()
+                while let bytes = stream.takeRest() { _ = stream.write(bytes, waits: true) }
                 return nil
             }, context.toOpaque())
         if status == 0 { return _ = pthread_detach(thread) }
         // Without a thread the text waits for the next one.
         context.release()
         state.withLock { $0.isWriting = false }
-    }
-
-    private func writeRest() {
-        while let bytes = takeRest() {
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                // A non-blocking descriptor has to be polled here.
-                var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                poll(&request, 1, -1)
-                guard let count = writeSome(rest) else { break }
-                rest = rest.dropFirst(count)
-            }
-        }
     }
 
     private func takeRest() -> [UInt8]? {
