@@ -194,7 +194,14 @@ extension Daemon {
                 _ = try message(manager)()
                 messages.removeFirst()
             } catch .busy {
-                resendLater()
+                guard resending == nil else { return false }
+                resending = loop.perform(
+                    at: loop.now + .milliseconds(100), inModes: modes, label: Self.resendLabel, origin: RunLoop.Origin()
+                ) { [weak self] in
+                    guard let self else { return }
+                    resending = nil
+                    _ = sendMessages()
+                }
                 return false
             } catch {
                 messages.removeFirst()
@@ -202,17 +209,6 @@ extension Daemon {
             }
         }
         return true
-    }
-
-    private func resendLater() {
-        guard resending == nil else { return }
-        let next = loop.now + .milliseconds(100)
-        resending = loop.perform(at: next, inModes: modes, label: Self.resendLabel, origin: RunLoop.Origin()) {
-            [weak self] in
-            guard let self else { return }
-            resending = nil
-            _ = sendMessages()
-        }
     }
 
     private func report(_ error: ServiceManagerError) {
