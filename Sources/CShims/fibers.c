@@ -88,37 +88,33 @@ static void tell(_Atomic uint32_t *word) {
 
 // MARK: Hand-over by the kernel
 
-static void signal_turn(struct rlk_fiber *fiber) {
-    atomic_store_explicit(&fiber->turn, 1, memory_order_release);
-    tell(&fiber->turn);
-}
-
-static int await_turn(struct rlk_fiber *fiber) {
-    while (!atomic_exchange_explicit(&fiber->turn, 0, memory_order_acquire)) await_change(&fiber->turn, 0);
-    return fiber->is_stopped;
-}
-
 #ifdef HANDS_OVER_BY_KERNEL
 
 static struct carrier *make_carrier(void) { return NULL; }
 
-int rlk_begin_fiber(struct rlk_fiber *fiber) { return await_turn(fiber); }
+void rlk_give_turn(struct rlk_fiber *fiber) {
+    atomic_store_explicit(&fiber->turn, 1, memory_order_release);
+    tell(&fiber->turn);
+}
+
+int rlk_begin_fiber(struct rlk_fiber *fiber) {
+    while (!atomic_exchange_explicit(&fiber->turn, 0, memory_order_acquire)) await_change(&fiber->turn, 0);
+    return fiber->is_stopped;
+}
 
 int rlk_pass_turn(struct rlk_fiber *fiber, struct rlk_fiber *next) {
     if (next == fiber) return fiber->is_stopped;
-    if (next) signal_turn(next);
-    return await_turn(fiber);
+    if (next) rlk_give_turn(next);
+    return rlk_begin_fiber(fiber);
 }
 
 void rlk_leave_carrier(struct rlk_fiber *fiber, struct rlk_fiber *next) {
-    if (next) signal_turn(next);
+    if (next) rlk_give_turn(next);
 }
-
-void rlk_give_turn(struct rlk_fiber *fiber) { signal_turn(fiber); }
 
 void rlk_stop_fiber(struct rlk_fiber *fiber, int rests) {
     fiber->is_stopped = 1;
-    signal_turn(fiber);
+    rlk_give_turn(fiber);
 }
 
 #else
