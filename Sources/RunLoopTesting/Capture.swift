@@ -73,7 +73,8 @@ final class Capture: Sendable {
         let date = simulation.now + max(delay, .zero)
         let sleeper = Sleeper(job)
         let isTaken = standIn.remote.perform { loop in loop.perform(at: date) { sleeper.wake(take) } }
-        if !isTaken { sleeper.keep() }
+        // The job is left to the caller.
+        if !isTaken { _ = sleeper.take() }
         return isTaken
     }
 
@@ -92,14 +93,9 @@ private final class Sleeper: Sendable {
         if let job = take() { Router.runElsewhere(job) }
     }
 
-    private func take() -> UnownedJob? { job.withLock { $0.take() } }
+    func take() -> UnownedJob? { job.withLock { $0.take() } }
 
     func wake(_ executor: (UnownedJob) -> Bool) {
         if let job = take(), !executor(job) { Router.runElsewhere(job) }
-    }
-
-    /// Leaves the job to the caller.
-    func keep() {
-        _ = take()
     }
 }

@@ -64,13 +64,19 @@ public func explore(
                 } else {
                     exploration.run(marks: &met, body)
                 }
-            return Failure(of: result, requiring: marks, of: met)
+            switch result {
+            case .failed(let finding): return Failure(reason: "\(finding)", finding: finding)
+            case .passed(let schedules):
+                let missing = met.missing(of: marks)
+                guard !missing.isEmpty else { return nil }
+                return Failure(reason: Simulation.Marks.sentence(missing, in: "\(schedules) schedules"))
+            }
         }
         do throws(Campaign.Failure) {
             let result = try campaign.run(arguments: arguments(for: test), body)
-            return result.hasPassed ? nil : Failure("\(result)")
+            return result.hasPassed ? nil : Failure(reason: "\(result)")
         } catch {
-            return Failure("\(error)")
+            return Failure(reason: "\(error)")
         }
     }
     (failure ?? nil)?.record(at: sourceLocation)
@@ -142,7 +148,7 @@ public func explore(
     case .proven, nil: break
     case .incomplete(let coverage):
         Issue.record("\(coverage)", severity: .warning, sourceLocation: sourceLocation)
-    case .failed(let finding): Failure(finding).record(at: sourceLocation)
+    case .failed(let finding): Failure(reason: "\(finding)", finding: finding).record(at: sourceLocation)
     }
 }
 
@@ -213,27 +219,8 @@ private func tell(_ progress: Exploration.Progress) {
 }
 
 private struct Failure: Sendable {
-    private let reason: String
-    private var finding: Exploration.Finding?
-
-    init(_ reason: String) {
-        self.reason = reason
-    }
-
-    init(_ finding: Exploration.Finding) {
-        (reason, self.finding) = ("\(finding)", finding)
-    }
-
-    /// - Returns: `nil` if all schedules have passed, and have met the marks.
-    init?(of result: Exploration.Result, requiring marks: [String], of met: Simulation.Marks) {
-        switch result {
-        case .failed(let finding): self.init(finding)
-        case .passed(let schedules):
-            let missing = met.missing(of: marks)
-            guard !missing.isEmpty else { return nil }
-            self.init(Simulation.Marks.sentence(missing, in: "\(schedules) schedules"))
-        }
-    }
+    let reason: String
+    var finding: Exploration.Finding?
 
     /// Records an issue, and attaches the finding to the test.
     func record(at place: SourceLocation) {

@@ -53,11 +53,10 @@ extension Trait where Self == SimulationTrait {
 }
 
 extension Simulation {
-    /// Whether code in it that was not written for simulations may see sets and dictionaries in any order.
-    private var hasOpenOrder: Bool { capturesExecutors && getenv("SWIFT_DETERMINISTIC_HASHING") == nil }
-
     fileprivate func explanation(isFirst: Bool) -> String {
         guard isFirst else { return "seed \(seed), at \(now)" }
+        // Code that was not written for simulations may see them in any order.
+        let hasOpenOrder = capturesExecutors && getenv("SWIFT_DETERMINISTIC_HASHING") == nil
         let order = "dictionaries have another order in each process; SWIFT_DETERMINISTIC_HASHING=1 fixes it"
         // In a handler the simulation does not rest yet, and a simulation that is over has no standing.
         let rest = Simulation.ofThread === self && loop.currentMode == nil ? "\n\(standing)" : ""
