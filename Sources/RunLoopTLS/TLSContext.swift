@@ -125,7 +125,7 @@ final class TLSContext: Sendable {
             }
             protocols += [UInt8(name.utf8.count)] + name.utf8
         }
-        guard options.handshakeTimeout > .zero, options.handshakeTimeout <= Self.longestHandshake else {
+        guard options.handshakeTimeout > .zero, options.handshakeTimeout <= .seconds(86_400) else {
             throw TLSError(
                 .configuration,
                 "a handshake may take a time above zero and up to a day; it was given \(options.handshakeTimeout)")
@@ -145,7 +145,6 @@ final class TLSContext: Sendable {
         SSL_CTX_set_security_level(pointer, max(2, SSL_CTX_get_security_level(pointer)))
     }
 
-    private static let longestHandshake = Duration.seconds(86_400)
     /// For TLS 1.2: ciphers with authenticated encryption and forward secrecy. All ciphers of TLS 1.3 have both.
     private static let ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20"
 

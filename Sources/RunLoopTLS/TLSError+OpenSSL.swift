@@ -34,7 +34,7 @@ extension TLSError.Kind {
                 SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM, SSL_R_NO_SUITABLE_KEY_SHARE:
                 .nothingInCommon
             case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, SSL_R_TLSV1_ALERT_PROTOCOL_VERSION,
-                SSL_R_TLSV1_ALERT_INSUFFICIENT_SECURITY, alert(SSL_AD_NO_APPLICATION_PROTOCOL):
+                SSL_R_TLSV1_ALERT_INSUFFICIENT_SECURITY, SSL_AD_REASON_OFFSET + SSL_AD_NO_APPLICATION_PROTOCOL:
                 .nothingInCommon
             case SSL_R_UNEXPECTED_EOF_WHILE_READING: .truncated
             // Alerts from the peer have numbers of their own.
@@ -57,8 +57,6 @@ extension TLSError.Kind {
             }
     }
 }
-
-private func alert(_ number: Int32) -> Int32 { SSL_AD_REASON_OFFSET + number }
 
 func reasonText(_ error: UInt) -> String {
     if let text = ERR_reason_error_string(error) { return String(cString: text) }

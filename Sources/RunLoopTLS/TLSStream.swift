@@ -97,7 +97,8 @@ final class TLSStream: ByteStream {
 
     /// Decrypts one record after another, while there is room and input.
     func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
-        guard !hasReadFailed else { return unread(.failed) }
+        holdsInput = false
+        guard !hasReadFailed else { return .failed }
         readAwaits = .readable
         ERR_clear_error()
         var count = 0
@@ -106,7 +107,7 @@ final class TLSStream: ByteStream {
             guard result > 0 else {
                 let outcome = outcome(of: result, \.readAwaits)
                 if outcome == .failed { hasReadFailed = true }
-                guard count > 0 else { return unread(outcome) }
+                guard count > 0 else { return outcome }
                 // The next call reports the end again.
                 holdsInput = outcome != .mustWait
                 return .done(count)
@@ -118,11 +119,6 @@ final class TLSStream: ByteStream {
     }
 
     func holdForAnswer() -> (any TimeHold)? { below.stream.holdForAnswer() }
-
-    private func unread(_ outcome: StreamResult) -> StreamResult {
-        holdsInput = false
-        return outcome
-    }
 
     func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
         guard let first = pieces.first(where: { !$0.isEmpty }) else { return .done(0) }
