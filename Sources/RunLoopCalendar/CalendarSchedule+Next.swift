@@ -8,13 +8,12 @@ public import RunLoopKit
 extension CalendarSchedule {
     public func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? {
         let second = time.secondsSince1970
+        let isEveryHour = minutes.allSatisfy { $0 == minutes[0] }
         guard let next = isEveryHour ? nextShown(after: second) : nextReached(after: second),
             next <= RunLoop.WallTime.distantFuture.secondsSince1970
         else { return nil }
         return RunLoop.WallTime(secondsSince1970: next)
     }
-
-    private var isEveryHour: Bool { minutes.allSatisfy { $0 == minutes[0] } }
 
     /// More than the difference of any two offsets, so that more distant instants cannot show the same time.
     private static let reach: Int64 = 2 * 86_400

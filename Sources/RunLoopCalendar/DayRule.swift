@@ -12,11 +12,11 @@ struct DayRule: Hashable {
     let either: Bool
 
     static let allDays = CronField.dayOfMonth.all
-    static let allMonths = CronField.month.all
     static let allWeekdays: UInt64 = 0b111_1111
 
     init(
-        days: UInt64 = allDays, months: UInt64 = allMonths, weekdays: UInt64 = allWeekdays, either: Bool = false
+        days: UInt64 = allDays, months: UInt64 = CronField.month.all, weekdays: UInt64 = allWeekdays,
+        either: Bool = false
     ) {
         // Each day fits if one of the two is free, and equal rules must be stored alike.
         let free = either && (days == Self.allDays || weekdays == Self.allWeekdays)
