@@ -36,9 +36,10 @@ struct SpawnRequest {
                 )
                 ends.append(.standardOutput)
             case .pipe:
-                let (own, childs) = try makePipe(forReading: target != 0)
+                guard let (reading, writing) = system.pipe() else { throw .last("\(operation): make a pipe") }
+                let (own, childs) = target == STDIN_FILENO ? (writing, reading) : (reading, writing)
                 defer { system.close(childs) }
-                pipe = own
+                pipe = PipeEnd(owning: own, of: system)
                 ends.append(.descriptor(try borrow(childs, &borrowed)))
             }
             pipes.append(pipe)
@@ -52,12 +53,6 @@ struct SpawnRequest {
         guard copy >= 0 else { throw .last("\(operation): give it descriptor \(descriptor)") }
         borrowed.append(copy)
         return copy
-    }
-
-    private func makePipe(forReading: Bool) throws(SystemError) -> (own: PipeEnd, childs: Int32) {
-        guard let pipe = system.pipe() else { throw .last("\(operation): make a pipe") }
-        let (own, childs) = forReading ? (pipe.reading, pipe.writing) : (pipe.writing, pipe.reading)
-        return (PipeEnd(owning: own, of: system), childs)
     }
 
     private func start(_ streams: [ChildStart.Stream]) throws(SystemError) -> Int32 {
