@@ -43,7 +43,7 @@ extension LoopGroup {
         require(address.path == nil, "a Unix socket has one listener: its connections come in turn")
         var options = options
         options.reusesPort = true
-        let key = GroupListener.Key()
+        let key = ListenKey()
         var bound = address
         do {
             for loop in loops {
@@ -55,7 +55,7 @@ extension LoopGroup {
                 }
             }
         } catch {
-            for loop in loops { try? loop.performAndWait { $0.closeGroupListeners { $0.key === key } } }
+            for loop in loops { try? loop.performAndWait { $0.closeGroupListeners(of: key) } }
             throw error
         }
         return bound
@@ -87,7 +87,7 @@ extension LoopGroup {
         let turns = Turns(loops, handler)
         return try loops[0].performAndWait { loop in
             let listener = try makeListener(loop) { [unowned loop] in turns.give($1, from: $2, by: loop) }
-            return loop.keep(listener, GroupListener.Key())
+            return loop.keep(listener, ListenKey())
         }
     }
 
@@ -98,32 +98,28 @@ extension LoopGroup {
     ///   mode that is not common.
     public func stopAccepting(completion: @escaping @Sendable () -> Void = {}) {
         // Connections that were accepted in turn were posted before the second round, and for the same modes.
-        performOnEach({ $0.closeGroupListeners { _ in true } }) {
+        performOnEach({ $0.closeGroupListeners() }) {
             self.performOnEach(inModes: .common, { _ in }, completion)
         }
     }
 }
 
-/// A listener of a group, on one loop.
-private struct GroupListener {
-    /// The identity of a request to listen.
-    final class Key: Sendable {}
+/// The identity of a request to listen.
+private final class ListenKey: Sendable {}
 
-    let listener: Listener
-    let key: Key
-
-    static let all = RunLoop.Local<[GroupListener]> { _ in [] }
-}
+/// The listeners of groups on a loop, and the requests that made them.
+private let groupListeners = RunLoop.Local<[(listener: Listener, key: ListenKey)]> { _ in [] }
 
 extension RunLoop {
-    fileprivate func keep(_ listener: Listener, _ key: GroupListener.Key) -> Endpoint {
-        self[GroupListener.all].append(GroupListener(listener: listener, key: key))
+    fileprivate func keep(_ listener: Listener, _ key: ListenKey) -> Endpoint {
+        self[groupListeners].append((listener, key))
         return listener.address
     }
 
-    fileprivate func closeGroupListeners(where shouldClose: (GroupListener) -> Bool) {
-        let closing = self[GroupListener.all].filter(shouldClose)
-        self[GroupListener.all].removeAll(where: shouldClose)
+    /// - Parameter key: the request whose listeners are closed; all unless given.
+    fileprivate func closeGroupListeners(of key: ListenKey? = nil) {
+        let closing = self[groupListeners].filter { key == nil || $0.key === key }
+        self[groupListeners].removeAll { key == nil || $0.key === key }
         for element in closing { element.listener.close() }
     }
 }
