@@ -116,9 +116,8 @@ static int become(const struct rlk_spawn_request *request) {
     return RLK_STEP_EXECUTE;
 }
 
-/// Starts the child, and is suspended until the other program runs or the child has failed.
-///
-/// A function of its own: the child may share its stack.
+/// Starts the child, and is suspended until the other program runs or the child has failed. A function of its own,
+/// because the child may share its stack.
 __attribute__((noinline)) static pid_t start(const struct rlk_spawn_request *request, struct rlk_failure *failure) {
     // vfork shares the memory and copies no page tables. A child that changes its user gets a copy: in a shared memory
     // the system would take from the parent, too, the right to be traced and to dump core.

@@ -121,13 +121,10 @@ void rlk_stop_fiber(struct rlk_fiber *fiber, int rests) {
 
 // MARK: Switching
 
-// Saves the registers that functions keep, on the stack, and continues with those of another stack.
-//
-// rlk_switch: saves the stack pointer at `saved`, and continues at `stack` with a thread pointer. Returns when somebody
-// continues at what it has saved.
-//
-// rlk_leave_stack: saves it and calls a function, which does not return, on an empty stack.
+// Saves on the stack the registers that functions keep, and at `saved` the stack pointer. Continues at `stack` with a
+// thread pointer, and returns when somebody continues at what it has saved.
 void rlk_switch(void **saved, void *stack, uintptr_t thread_pointer, int has_instruction);
+// Saves the same, and calls a function, which does not return, on an empty stack.
 void rlk_leave_stack(void **saved, void *end, void (*function)(struct rlk_fiber *), struct rlk_fiber *fiber);
 
 // A function in assembly, which begins with SAVE_REGISTERS.

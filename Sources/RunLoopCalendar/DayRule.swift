@@ -1,6 +1,5 @@
 internal import FoundationEssentials
 
-/// The days of a schedule.
 struct DayRule: Hashable {
     /// Bit n is day n of a month.
     let days: UInt64
@@ -64,7 +63,6 @@ extension DayRule: CustomStringConvertible {
     }
 }
 
-/// A month of the Gregorian calendar.
 private struct Month {
     private(set) var year: Int
     /// From 1 to 12.

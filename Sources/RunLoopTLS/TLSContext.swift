@@ -108,7 +108,6 @@ public struct TLSClientContext: Sendable {
     }
 }
 
-/// A context of OpenSSL.
 final class TLSContext: Sendable {
     // Unsafe, because it is a pointer: only initialisers change the context, and all threads may use a finished OpenSSL
     // context.

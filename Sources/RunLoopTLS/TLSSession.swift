@@ -8,7 +8,6 @@ internal import RunLoopUnix
 /// Read it in ``/RunLoopUnix/Connection/handshakeHandler`` or later; before the handshake it is empty. It moves with
 /// its connection to another loop: drop references from before.
 public final class TLSSession {
-    // OpenSSL's object for the connection; freed with the session.
     let ssl: OpaquePointer
     let context: TLSContext
 

@@ -3,10 +3,8 @@ internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// TLS over another stream.
-///
-/// It reads at most 64 KiB from the stream below each time that is readable, and passes on all bytes that it decrypts.
-/// It then holds at most an incomplete record.
+/// TLS over another stream. It reads at most 64 KiB from that each time it is readable, passes on all bytes that it
+/// decrypts, and then holds at most an incomplete record.
 final class TLSStream: ByteStream {
     private let below: StreamBelow
     let session: TLSSession

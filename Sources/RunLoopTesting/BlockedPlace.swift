@@ -7,14 +7,11 @@ enum BlockedPlace {
     /// The program and its shared libraries. Finding them takes 3 ms.
     private static let images = ImageMap.capture()
 
-    /// The functions that were found, by the addresses of the calls that led there; `nil` for none. A backtrace of a task
-    /// reads and sorts all symbols of the program, which takes 40 ms in a large one, and the runs of an exploration block in
-    /// the same places.
+    /// The functions, by the addresses of the calls that led there; `nil` for none. A backtrace of a task reads and
+    /// sorts all symbols of the program, 40 ms in a large one, and an exploration's runs block in the same places.
     private static let functions = Locked<[[UInt]: String?]>([:])
 
-    /// Notes where the calling thread is.
-    ///
-    /// - Returns: the function, with its file and line if the program has debug information, and the name of the task.
+    /// Notes the calling thread's task and function, with its file and line if the program has debug information.
     static func capture() -> @Sendable () -> String? {
         let name = Task.name
         let addresses = [UInt](unsafeUninitializedCapacity: 32) { room, count in

@@ -23,7 +23,6 @@ struct Conversation: ~Copyable {
     }
 }
 
-/// The terminal of the process.
 private final class Terminal {
     private let descriptor: Int32
     private let input: UnsafeMutablePointer<FILE>

@@ -82,9 +82,8 @@ public func explore(
     (failure ?? nil)?.record(at: sourceLocation)
 }
 
-/// Runs schedules of a program whose issues fail it, instead of the test.
-///
-/// - Returns: the result of `run`; `nil` if the test has learned why there is none.
+/// Runs schedules of a program whose issues fail it, instead of the test. `nil` if the test has learned why there is no
+/// result.
 private func interceptingIssues<Result: Sendable>(
     of program: @escaping @Sendable (Simulation) throws -> Void, _ sourceLocation: SourceLocation,
     _ run: @escaping @Sendable (_ body: (Simulation) throws -> Void) -> Result
@@ -276,9 +275,8 @@ private func replay(
 /// The number of times that a task has reached an exploration.
 private let calls = Locked<[String: Int]>([:])
 
-/// The name of an exploration: a process that runs its schedules has to reach the same one, which may be in a loop.
-///
-/// - Returns: `nil` if no other process would find it.
+/// The name of an exploration, by which a process that runs its schedules finds the same one, also in a loop; `nil` if
+/// none would find it.
 private func name(at place: SourceLocation, in testCase: Test.Case?) -> String? {
     name(at: "\(place.fileID):\(place.line):\(place.column)", in: testCase)
 }
@@ -305,10 +303,8 @@ private func words(for test: Test) -> String {
     "\(test.id)".split(separator: "/").dropLast().joined(separator: "/")
 }
 
-/// Identifies a case of a test in any process; `nil` if this version of Swift Testing keeps the identity elsewhere.
-///
-/// The identity is not public: it has the encoding or description of each argument, and a number for cases with equal
-/// ones.
+/// Identifies a case of a test in any process; `nil` if this version of Swift Testing keeps the identity, which is not
+/// public, elsewhere: the encoding or description of each argument, and a number for cases with equal ones.
 private func identifier(of testCase: Test.Case) -> String? {
     let mirror = Mirror(reflecting: testCase)
     guard let arguments = mirror.descendant("_kind", "parameterized", "arguments"),

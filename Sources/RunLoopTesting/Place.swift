@@ -3,8 +3,7 @@ internal import RunLoopCore
 @_spi(ExperimentalCustomExecutors) internal import _Concurrency
 
 /// A place where a task waits on its way to another executor, most often to an actor of the default executor or back.
-///
-/// In an exploration its next job is one of those that may be chosen. At the other place, the task rests that may go on
+/// In an exploration its next job is one of those that may be chosen. At the other place, a task rests that may go on
 /// for ever.
 final class Place: SerialExecutor {
     private let rest: @Sendable (UnownedJob) -> Bool
@@ -13,9 +12,8 @@ final class Place: SerialExecutor {
         self.rest = rest
     }
 
-    /// Has tasks come to both places from now on.
-    ///
-    /// - Parameter rest: takes the job of a task that may go on for ever; returns `false` if it need not rest.
+    /// Has tasks come to both places from now on. `rest` takes the job of a task that may go on for ever; it returns
+    /// `false` if that need not rest.
     static func install(resting rest: @escaping @Sendable (UnownedJob) -> Bool) {
         rlk_set_places(Place { _ in false }.makeReference(), Place(rest).makeReference())
     }

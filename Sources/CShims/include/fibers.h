@@ -12,9 +12,7 @@ struct rlk_fiber;
 /// Makes a carrier of the calling thread, and a fiber for itself, which it is now running.
 struct rlk_fiber *rlk_make_carrier(void);
 
-/// Makes a fiber for a thread that is to be started.
-///
-/// - resident: the fiber of the carrier's own thread.
+/// Makes a fiber for a thread that is to be started; `resident` is that of the carrier's own thread.
 struct rlk_fiber *rlk_make_fiber(struct rlk_fiber *resident);
 
 /// Frees a fiber that has left, was stopped, or has never begun; the resident one, with the carrier, when no other runs.
@@ -23,10 +21,9 @@ void rlk_free_fiber(struct rlk_fiber *fiber);
 /// Called on the thread of a fiber, which rests until it has its turn. Returns whether it was stopped.
 int rlk_begin_fiber(struct rlk_fiber *fiber);
 
-/// Hands over from the calling fiber, and rests until it has its turn again. Returns whether it was stopped: then it is on its
-/// own thread, and it is not its turn.
-///
-/// - next: perhaps the calling fiber; NULL if a thread outside of the simulation will give somebody the turn.
+/// Hands over from the calling fiber to the next, perhaps the same; to none if a thread outside of the simulation will
+/// give somebody the turn. Rests until it has its turn again. Returns whether it was stopped: then it is on its own
+/// thread, and it is not its turn.
 int rlk_pass_turn(struct rlk_fiber *fiber, struct rlk_fiber *next);
 
 /// Hands over for the last time. Continues on the fiber's own thread, outside of the simulation.

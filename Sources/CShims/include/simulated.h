@@ -99,9 +99,8 @@ int rlk_is_explored(void);
 /// Returns whether so many have been taken that somebody may go on for ever.
 int rlk_take_step(void);
 
-/// Has a simulation answer the calls of the calling thread from now on; NULL for the C library. Returns the former pointer.
-///
-/// - answers: an `rlk_answers`, and behind it the number of steps that the simulation has taken.
+/// Has a simulation answer the calls of the calling thread from now on; NULL for the C library. Returns the former
+/// pointer. It is to an `rlk_answers`, and behind it the number of steps that the simulation has taken.
 unsigned *rlk_set_simulated(unsigned *answers);
 
 /// The same for a thread that begins to be one of a simulation, or ceases to be.

@@ -28,8 +28,7 @@ public final class ChildProcess {
     /// The way in which the child ended; `nil` until the handler of a source is called.
     public private(set) var status: ExitStatus?
 
-    /// The descriptor that is readable once the child has ended; -1 if the system has no such descriptor, which makes
-    /// SIGCHLD necessary.
+    /// Readable once the child has ended; -1 if the system has no such descriptor, which makes SIGCHLD necessary.
     var descriptor: Int32 { target.descriptor }
     private let target: SignalTarget
     private let system: any SystemCalls

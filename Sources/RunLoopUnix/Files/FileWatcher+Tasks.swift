@@ -59,7 +59,6 @@ extension FileWatcher {
     }
 }
 
-/// The state that the tasks of a file watcher share.
 final class AwaitedEvents {
     let loop: RunLoop
     let wait: TaskWait

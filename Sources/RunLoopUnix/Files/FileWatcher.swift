@@ -25,7 +25,7 @@ public final class FileWatcher: RunLoop.SystemSource {
     public var watches: [FileWatch] { byNumber.values.sorted { $0.number < $1.number } }
 
     private let system: any SystemCalls
-    /// The state for waiting tasks, if there is no other handler.
+    /// The state that waiting tasks share, if there is no other handler.
     var awaited: AwaitedEvents?
     let isForTasks: Bool
     private var byNumber: [Int32: FileWatch] = [:]

@@ -23,7 +23,6 @@ package struct InotifyRecord: Equatable {
         return bytes + name + [UInt8](repeating: 0, count: length - name.count)
     }
 
-    /// The size of a record without its name.
     static let headerSize = 16
 
     /// The records of a buffer, in order. The system writes whole records only, so the last one is never incomplete.

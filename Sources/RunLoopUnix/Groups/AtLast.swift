@@ -11,7 +11,6 @@ final class AtLast: Sendable {
         self.block = block
     }
 
-    /// One of the ends.
     func makeEnd() -> End { End(of: self) }
 
     /// It comes by a call, or else with its release, because a loop that ends drops its blocks.

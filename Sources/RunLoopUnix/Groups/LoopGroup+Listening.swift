@@ -135,9 +135,7 @@ private final class Turns: @unchecked Sendable {
         (self.loops, self.handler) = (loops, handler)
     }
 
-    /// A loop that has ended loses its turn.
-    ///
-    /// - Parameter loop: the loop that has accepted.
+    /// Called by the loop that has accepted. A loop that has ended loses its turn.
     func give(_ descriptor: Int32, from peer: Endpoint, by loop: RunLoop) {
         let parcel = Parcel(OwnedDescriptor(descriptor, WorldSystem.of(loop)))
         while true {

@@ -1,7 +1,5 @@
 internal import RunLoopKit
 
-// The operation of a daemon: run, stop in stages, reload.
-
 extension Daemon {
     // MARK: Running
 

@@ -125,7 +125,6 @@ public final class ServiceManager: Sendable {
     }
 }
 
-/// A datagram socket and its destination address.
 final class NotifySocket: Sendable {
     private let system: any SystemCalls
     private let descriptor: Int32

@@ -18,8 +18,7 @@ extension RunLoop {
     /// - Throws: ``SignalError`` if the signal cannot be handled; ``SystemError`` if no descriptor is left.
     public func dump(
         on signal: Signal, _ report: @escaping (Dump) -> Void = RunLoop.writeToStandardError,
-        file: StaticString = #fileID,
-        line: UInt32 = #line
+        file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let source = try SignalSource(
             signal: signal, handler: { [unowned self] _ in report(dump()) }, file: file, line: line)

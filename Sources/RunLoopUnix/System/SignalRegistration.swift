@@ -1,11 +1,9 @@
 internal import CShims
 internal import Glibc
 
-/// An entry in the process's table of signal registrations, with the event descriptor that counts deliveries.
-///
-/// To the signal handler the descriptor is a counter that any number of threads may add to at any time. To the loop it
-/// is a descriptor like any other. So unread deliveries wait in the kernel and wake a sleeping loop, without a lock or
-/// another thread.
+/// An entry in the process's table of signal registrations. To the signal handler, on any number of threads at any
+/// time, its event descriptor is a counter; to the loop it is a descriptor like any other. So unread deliveries wait in
+/// the kernel and wake a sleeping loop, without a lock or another thread.
 final class SignalRegistration: SignalCounter {
     let descriptor: Int32
     private var entry: UnsafeMutableRawPointer?

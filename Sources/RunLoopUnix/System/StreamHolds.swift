@@ -2,9 +2,7 @@ internal import Glibc
 internal import RunLoopKit
 
 /// The holds of a socket on the time of a simulation, if its peer is another process: for output that the peer does not
-/// accept yet, and for answers that a task awaits.
-///
-/// A peer in the same process counts as part of the simulation, and lives in its time.
+/// accept yet, and for answers that a task awaits. A peer in the same process lives in the time of the simulation.
 package final class StreamHolds {
     private let descriptor: Int32
     private let system: any SystemCalls

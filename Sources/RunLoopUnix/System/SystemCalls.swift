@@ -1,9 +1,7 @@
 package import RunLoopCore
 
-/// The system calls of streams, listeners and connections: those of the real system, or of a simulated host.
-///
-/// The calls are those of the operating system, under its names where those are words. They return -1 for a failure,
-/// with the reason in `errno`. Only calls on files may block. Any thread.
+/// The system calls of the real system, or of a simulated host, under the system's names where those are words. They
+/// return -1 for a failure, with the reason in `errno`. Only calls on files may block. Any thread.
 package protocol SystemCalls: AnyObject, Sendable {
     // MARK: Any descriptor
 

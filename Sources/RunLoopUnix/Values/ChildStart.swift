@@ -1,6 +1,5 @@
 /// The description of a new child, in the form that a system accepts.
 package struct ChildStart {
-    /// The target of one of the standard descriptors.
     package enum Stream {
         case inherit
         case null
