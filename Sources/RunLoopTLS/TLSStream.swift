@@ -6,14 +6,16 @@ internal import RunLoopUnix
 /// TLS over another stream. It reads at most 64 KiB from that each time it is readable, passes on all bytes that it
 /// decrypts, and then holds at most an incomplete record.
 final class TLSStream: ByteStream {
-    private let below: StreamBelow
+    fileprivate let below: any ByteStream
+    // Unchecked as in `Connection`.
+    /// The number of bytes that may be read from the stream below for now.
+    @exclusivity(unchecked) private var allowance = 0
     let session: TLSSession
     @exclusivity(unchecked) var owner: (any StreamOwner)?
     @exclusivity(unchecked) private var isWatched = false
     private var handshakeTimeout: DelayedCall?
     private static let timeoutLabel = CallLabel("handshake timeout")
 
-    // Unchecked as in `Connection`.
     @exclusivity(unchecked) private(set) var failure: (any StreamFailure)?
     @exclusivity(unchecked) private(set) var isOpen = false
     /// The events of the stream below that the handshake or reading waits for; reading may have to send bytes first.
@@ -32,23 +34,23 @@ final class TLSStream: ByteStream {
     /// Makes a stream. A client begins the handshake: it waits until it can write.
     init(_ session: TLSSession, over below: any ByteStream) {
         self.session = session
-        self.below = StreamBelow(below)
+        self.below = below
         readAwaits = SSL_is_server(session.ssl) == 1 ? .readable : .writable
-        let bio = StreamBIO.make(self.below)
+        let bio = StreamBIO.make(self)
         SSL_set_bio(session.ssl, bio, bio)
     }
 
-    var fileDescriptor: Int32 { below.stream.fileDescriptor }
+    var fileDescriptor: Int32 { below.fileDescriptor }
     var name: String? {
-        get { below.stream.name }
-        set { below.stream.name = newValue }
+        get { below.name }
+        set { below.name = newValue }
     }
 
     func open(
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
-        below.stream.owner = self
-        try below.stream.open(on: loop, modes: modes, origin: origin, interest: readAwaits)
+        below.owner = self
+        try below.open(on: loop, modes: modes, origin: origin, interest: readAwaits)
         isWatched = true
         self.interest = interest
         guard !isOpen else { return }
@@ -64,11 +66,11 @@ final class TLSStream: ByteStream {
 
     private func updateBelow() {
         guard isWatched else { return }
-        guard isOpen else { return below.stream.interest = readAwaits }
+        guard isOpen else { return below.interest = readAwaits }
         var events: DescriptorEvents = []
         if interest.contains(.readable) { events.formUnion(readAwaits) }
         if interest.contains(.writable) { events.formUnion(writeAwaits) }
-        below.stream.interest = events
+        below.interest = events
     }
 
     // MARK: Handshake
@@ -111,12 +113,22 @@ final class TLSStream: ByteStream {
                 return .done(count)
             }
             count += Int(result)
-        } while count < room.count && (below.allowance > 0 || SSL_has_pending(session.ssl) == 1)
+        } while count < room.count && (allowance > 0 || SSL_has_pending(session.ssl) == 1)
         holdsInput = count == room.count
         return .done(count)
     }
 
-    func holdForAnswer() -> (any TimeHold)? { below.stream.holdForAnswer() }
+    /// Reads as many bytes from below as are allowed. A read that did not fill its room has emptied the stream, which
+    /// reports further input.
+    fileprivate func readBelow(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
+        guard allowance > 0 else { return .mustWait }
+        let room = UnsafeMutableRawBufferPointer(rebasing: room.prefix(allowance))
+        let result = below.read(into: room)
+        if case .done(let count) = result, count == room.count { allowance -= count } else { allowance = 0 }
+        return result
+    }
+
+    func holdForAnswer() -> (any TimeHold)? { below.holdForAnswer() }
 
     func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
         guard let first = pieces.first(where: { !$0.isEmpty }) else { return .done(0) }
@@ -165,7 +177,7 @@ final class TLSStream: ByteStream {
             self[keyPath: awaits] = .writable
             return .mustWait
         case SSL_ERROR_ZERO_RETURN: return .ended
-        case SSL_ERROR_SYSCALL where below.stream.failure != nil: failure = below.stream.failure
+        case SSL_ERROR_SYSCALL where below.failure != nil: failure = below.failure
         default:
             let error = ERR_peek_last_error()
             failure = TLSError(error, isHandshaking: !isOpen, verification: SSL_get_verify_result(session.ssl))
@@ -183,18 +195,18 @@ final class TLSStream: ByteStream {
             // A second call would wait for the peer.
             hasEnded = true
         }
-        return below.stream.endWriting()
+        return below.endWriting()
     }
 
     /// The peer learns of the end first.
-    func mayClose(peerHasEnded: Bool) -> Bool { hasEnded && below.stream.mayClose(peerHasEnded: false) }
-    var unsentOutput: Int { below.stream.unsentOutput }
+    func mayClose(peerHasEnded: Bool) -> Bool { hasEnded && below.mayClose(peerHasEnded: false) }
+    var unsentOutput: Int { below.unsentOutput }
 
     func leave() {
         (owner, isWatched) = (nil, false)
         handshakeTimeout?.cancel()
         handshakeTimeout = nil
-        below.stream.leave()
+        below.leave()
     }
 
     func close(_ ending: StreamEnding) {
@@ -204,7 +216,7 @@ final class TLSStream: ByteStream {
         }
         (owner, isWatched) = (nil, false)
         handshakeTimeout?.cancel()
-        below.stream.close(ending)
+        below.close(ending)
     }
 }
 
@@ -214,7 +226,7 @@ extension TLSStream: StreamOwner {
     }
 
     func streamIsReady(for events: DescriptorEvents) {
-        if events.contains(.readable) { below.isReadable() }
+        if events.contains(.readable) { allowance = 64 * 1024 }
         guard isOpen else { return shakeHands() }
         var ready: DescriptorEvents = []
         if interest.contains(.readable), !events.isDisjoint(with: readAwaits) { ready.insert(.readable) }
@@ -224,11 +236,72 @@ extension TLSStream: StreamOwner {
     }
 
     func streamFailed() {
-        failure = below.stream.failure
+        failure = below.failure
         owner?.streamFailed()
     }
 
     func streamLostItsLoop() {
         owner?.streamLostItsLoop()
+    }
+}
+
+/// The BIO through which OpenSSL reads and writes the stream beneath TLS.
+private enum StreamBIO {
+    // Unsafe, because it is a pointer: it is set up once, and only read after that.
+    private nonisolated(unsafe) static let method: OpaquePointer = {
+        let type = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
+        let method = BIO_meth_new(type, "byte stream")!
+        BIO_meth_set_read(method, receive)
+        BIO_meth_set_write(method, transmit)
+        BIO_meth_set_ctrl(method, control)
+        return method
+    }()
+
+    /// Makes a BIO for a stream, which must outlive it.
+    static func make(_ stream: TLSStream) -> OpaquePointer {
+        let bio = BIO_new(method)!
+        BIO_set_data(bio, Unmanaged.passUnretained(stream).toOpaque())
+        BIO_set_init(bio, 1)
+        return bio
+    }
+
+    private static func stream(of bio: OpaquePointer?) -> Unmanaged<TLSStream> {
+        Unmanaged.fromOpaque(BIO_get_data(bio))
+    }
+
+    private static let receive: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
+        BIO_clear_flags($0, retryFlags)
+        let room = UnsafeMutableRawBufferPointer(start: $1, count: Int($2))
+        switch stream(of: $0)._withUnsafeGuaranteedRef({ $0.readBelow(into: room) }) {
+        case .done(let count): return Int32(count)
+        case .mustWait: BIO_set_flags($0, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY)
+        case .ended:
+            BIO_set_flags($0, BIO_FLAGS_IN_EOF)
+            return 0
+        case .failed: break
+        }
+        return -1
+    }
+
+    private static let transmit: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
+        BIO_clear_flags($0, retryFlags)
+        let bytes = UnsafeRawBufferPointer(start: $1, count: Int($2))
+        switch stream(of: $0)._withUnsafeGuaranteedRef({ $0.below.write(bytes) }) {
+        case .done(let count): return Int32(count)
+        case .mustWait: BIO_set_flags($0, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY)
+        case .ended, .failed: break
+        }
+        return -1
+    }
+
+    private static let retryFlags = BIO_FLAGS_READ | BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY
+
+    private static let control: @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
+        bio, command, _, _ in
+        switch command {
+        case BIO_CTRL_FLUSH: 1
+        case BIO_CTRL_EOF: BIO_test_flags(bio, BIO_FLAGS_IN_EOF) == 0 ? 0 : 1
+        default: 0
+        }
     }
 }
