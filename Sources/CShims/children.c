@@ -180,9 +180,10 @@ static void *reap(void *context) {
     return NULL;
 }
 
+/// Returns whether there is room for the thread.
 static int start_reaper(pid_t pid, int descriptor) {
     struct orphan *orphan = malloc(sizeof *orphan);
-    if (!orphan) return ENOMEM;
+    if (!orphan) return 0;
     *orphan = (struct orphan){pid, descriptor};
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -197,18 +198,15 @@ static int start_reaper(pid_t pid, int descriptor) {
     pthread_sigmask(SIG_SETMASK, &saved, NULL);
     pthread_attr_destroy(&attributes);
     if (error) free(orphan);
-    return error;
+    return !error;
 }
 
-int rlk_reap_later(pid_t pid, int descriptor) {
+void rlk_reap_later(pid_t pid, int descriptor) {
     siginfo_t info;
-    int error = 0;
-    if (wait_for(pid, descriptor, WNOHANG, &info) == 0 && info.si_pid == 0) {
-        error = start_reaper(pid, descriptor);
-        if (!error) return 0;
-    }
+    int still_runs = wait_for(pid, descriptor, WNOHANG, &info) == 0 && info.si_pid == 0;
+    // Without room for a thread the child stays a zombie until this process ends: no caller can receive the error.
+    if (still_runs && start_reaper(pid, descriptor)) return;
     if (descriptor >= 0) close(descriptor);
-    return error;
 }
 
 int rlk_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

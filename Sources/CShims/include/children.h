@@ -71,8 +71,8 @@ int rlk_pidfd_send_signal(int descriptor, int signal);
 int rlk_child_state(pid_t pid, int descriptor, int reaps, int *status);
 
 /// Reaps a child that nobody asks about any more, and closes its descriptor unless that is negative; in a thread of its
-/// own if the child still runs. 0, or an error number if there is no such thread.
-int rlk_reap_later(pid_t pid, int descriptor);
+/// own if the child still runs.
+void rlk_reap_later(pid_t pid, int descriptor);
 
 /// A pipe, closed on exec; 0, or -1 and errno.
 int rlk_pipe(int ends[2]);

@@ -131,7 +131,6 @@ extension RealSystem {
     }
 
     package func reapLater(_ identifier: Int32, _ descriptor: Int32) {
-        // Without room for a thread the child stays a zombie until this process ends: no caller can receive the error.
-        _ = rlk_reap_later(identifier, descriptor >= 0 ? duplicate(descriptor) : -1)
+        rlk_reap_later(identifier, descriptor >= 0 ? duplicate(descriptor) : -1)
     }
 }
