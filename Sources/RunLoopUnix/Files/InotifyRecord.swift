@@ -28,20 +28,18 @@ package struct InotifyRecord: Equatable {
     /// The records of a buffer, in order. The system writes whole records only, so the last one is never incomplete.
     static func all(in buffer: UnsafeRawBufferPointer) -> [InotifyRecord] {
         var records: [InotifyRecord] = []
-        var rest = buffer[...]
-        while rest.count >= headerSize {
-            // Bounds are checked by `rest`; loads need no alignment.
-            let header = UnsafeRawBufferPointer(rebasing: rest.prefix(headerSize))
-            let length = Int(header.loadUnaligned(fromByteOffset: 12, as: UInt32.self))
-            rest = rest.dropFirst(headerSize)
-            guard length <= rest.count else { break }
+        var start = 0
+        while start + headerSize <= buffer.count {
+            let name = start + headerSize
+            let end = name + Int(buffer.loadUnaligned(fromByteOffset: start + 12, as: UInt32.self))
+            guard end <= buffer.count else { break }
             records.append(
                 InotifyRecord(
-                    watch: header.loadUnaligned(fromByteOffset: 0, as: Int32.self),
-                    mask: header.loadUnaligned(fromByteOffset: 4, as: UInt32.self),
-                    cookie: header.loadUnaligned(fromByteOffset: 8, as: UInt32.self),
-                    name: Array(rest.prefix(length).prefix { $0 != 0 })))
-            rest = rest.dropFirst(length)
+                    watch: buffer.loadUnaligned(fromByteOffset: start, as: Int32.self),
+                    mask: buffer.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self),
+                    cookie: buffer.loadUnaligned(fromByteOffset: start + 8, as: UInt32.self),
+                    name: Array(buffer[name..<end].prefix { $0 != 0 })))
+            start = end
         }
         return records
     }
