@@ -66,8 +66,8 @@ int rlk_pidfd_open(pid_t pid);
 /// Sends a signal to the very process; 0, or -1 and errno.
 int rlk_pidfd_send_signal(int descriptor, int signal);
 
-/// Looks at a child without waiting, by its descriptor or, if that is negative, by its number. Returns CLD_EXITED, CLD_KILLED
-/// or CLD_DUMPED, and the exit code or the signal; 0 while the child runs; -1 and errno if there is none.
+/// Looks at a child without waiting, by its descriptor or, if that is negative, by its number. Returns CLD_EXITED,
+/// CLD_KILLED or CLD_DUMPED, and the exit code or the signal; 0 while the child runs; -1 and errno if there is none.
 int rlk_child_state(pid_t pid, int descriptor, int reaps, int *status);
 
 /// Reaps a child that nobody asks about any more, and closes its descriptor unless that is negative; in a thread of its

@@ -116,8 +116,8 @@ package protocol SystemCalls: AnyObject, Sendable {
     func send(_ signal: Int32, toProcess descriptor: Int32) -> Int32
     /// Sends a signal to a process, or to a group if the number is negative.
     func kill(_ identifier: Int32, _ signal: Int32) -> Int32
-    /// Looks at a child by its descriptor or, if that is negative, by its number: `nil` while it runs, and `lost` if the
-    /// process has no such child any more.
+    /// Looks at a child by its descriptor or, if that is negative, by its number: `nil` while it runs, and `lost` if
+    /// the process has no such child any more.
     func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildProcess.ExitStatus?
     /// Arranges for a child to be reaped when it ends.
     func reapLater(_ identifier: Int32, _ descriptor: Int32)
