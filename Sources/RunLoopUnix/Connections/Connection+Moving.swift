@@ -68,10 +68,10 @@ extension Connection {
             content.stream, on: loop, modes: modes, limits: limits ?? content.limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
         (input, output) = (content.input, content.output)
-        machine.unusedInput = input?.count ?? 0
+        machine.inputChanged(to: input?.count ?? 0)
         if content.hasPeerEnded { machine.peerEnded() }
-        machine.pendingOutput = pendingOutput
-        if content.hasFinishedWriting { machine.endsAfterOutput = true }
+        machine.outputChanged(to: pendingOutput)
+        if content.hasFinishedWriting { machine.finishWriting() }
     }
 
     /// Passes the stream to another owner, with its unused input and unsent output.
@@ -86,7 +86,7 @@ extension Connection {
             hasPeerEnded: machine.hasReadEnd, hasFinishedWriting: machine.endsAfterOutput)
         if let reason { machine.close(reason) }
         machine.closed()
-        machine.unusedInput = 0
+        machine.inputChanged(to: 0)
         input = nil
         letGo(reporting: reason)
         return handedOver

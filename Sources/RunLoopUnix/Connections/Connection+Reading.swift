@@ -45,7 +45,7 @@ extension Connection {
     private func discardOnce() -> StreamResult {
         let scratch = pool.take()
         defer { pool.put(scratch) }
-        machine.hasDiscarded = true
+        machine.discarded()
         return scratch.fill(room: 1, from: stream)
     }
 
@@ -87,7 +87,7 @@ extension Connection {
     /// told, and that the modes or a nested run hold back, waits no more.
     func leaveToTask(_ count: Int) {
         guard let waits else { return }
-        machine.unusedInput = count
+        machine.inputChanged(to: count)
         if hasBudget { self.count(count + heldInput) }
         let isAwaited = waits.reader.isWaiting
         waits.reader.end()
@@ -100,7 +100,7 @@ extension Connection {
         let buffer = input ?? ByteBuffer(capacity: 16 * 1024)
         guard case .done = buffer.fill(room: 16 * 1024, from: stream) else { return false }
         input = buffer
-        machine.unusedInput = buffer.count
+        machine.inputChanged(to: buffer.count)
         return true
     }
 }

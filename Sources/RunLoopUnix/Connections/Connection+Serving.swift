@@ -27,7 +27,7 @@ extension Connection {
                 loop.perform(inModes: modes) { [weak self] in self?.takeTurn() }
             case .reportEnd:
                 waits?.reader.end()
-                if endHandler == nil && waits == nil { machine.finish(.ended) }
+                machine.endReported(isAnswered: endHandler != nil || waits != nil)
                 call(endHandler)
             case .reportFull: call(fullHandler)
             case .reportDrain:
@@ -70,9 +70,9 @@ extension Connection {
     /// Calls a handler; its output is sent together when it has returned.
     func call(_ handler: ((Connection) -> Void)?) {
         guard let handler else { return }
-        machine.handlers += 1
+        machine.handlerBegins()
         handler(self)
-        machine.handlers -= 1
+        machine.handlerEnds()
     }
 
     // MARK: Sending
@@ -94,9 +94,9 @@ extension Connection {
         switch result {
         case .done(let count):
             if hasIdleTimeout { timers?.noteActivity() }
-            if count < all { machine.isBlocked = true }
+            if count < all { machine.block() }
             return count
-        case .mustWait: machine.isBlocked = true
+        case .mustWait: machine.block()
         case .ended, .failed: outputHasFailed()
         }
         return 0
@@ -107,7 +107,7 @@ extension Connection {
         let count = transmit(output.bytes)
         guard !isOutputLost else { return }
         output.discard(count)
-        machine.pendingOutput = output.count
+        machine.outputChanged(to: output.count)
         guard output.isEmpty else { return }
         self.output = nil
         pool.put(output)
@@ -124,9 +124,9 @@ extension Connection {
             return machine.close(machine.finishReason)
         }
         switch stream.endWriting() {
-        case .mustWait: machine.isBlocked = true
+        case .mustWait: machine.block()
         case .failed: outputHasFailed()
-        case .done, .ended: machine.hasEndedOutput = true
+        case .done, .ended: machine.outputEnded()
         }
     }
 
@@ -183,13 +183,13 @@ extension Connection {
 extension Connection: StreamOwner {
     package func streamOpened() {
         update {
-            machine.isStreamOpen = true
+            machine.streamOpened()
             if !machine.isFinishing { call(handshakeHandler) }
         }
     }
 
     package func streamIsReady(for events: DescriptorEvents) {
-        if events.contains(.writable) { machine.isBlocked = false }
+        if events.contains(.writable) { machine.unblock() }
         // In a run that the receive handler has nested, the stream waits until the handler has returned.
         guard !machine.isReceiving else { return watch() }
         update { if events.contains(.readable), machine.wantsInput { readSome() } }

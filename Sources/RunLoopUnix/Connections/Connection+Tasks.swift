@@ -98,7 +98,7 @@ extension Connection {
         guard !waits.reader.isTaken else { throw RunLoop.WaitError.alreadyWaiting("what a connection receives") }
         while unusedInput <= count {
             guard try !isAtEnd() else {
-                update { if endHandler == nil && waits.scopes == 0 { machine.finish(.ended) } }
+                update { machine.endReported(isAnswered: endHandler != nil || waits.scopes > 0) }
                 return nil
             }
             if machine.holdsInput { update { machine.releaseInput() } }

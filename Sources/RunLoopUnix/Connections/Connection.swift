@@ -193,7 +193,7 @@ public final class Connection {
         guard isOpen else { return }
         require(machine.isNew, "a connection is started once")
         machine.start()
-        if stream.isOpen { machine.isStreamOpen = true }
+        if stream.isOpen { machine.streamOpened() }
         stream.owner = self
         interest = machine.interest
         do {
@@ -249,7 +249,7 @@ public final class Connection {
     /// Offers unused input again, even if nothing more arrives: in the next pass in which the connection reads. A receive
     /// handler that stops in the middle calls it. An end of the stream that comes meanwhile waits. On the loop's thread.
     public func receiveAgain() {
-        update { machine.offersAgain = true }
+        update { machine.offerAgain() }
     }
 
     // MARK: Writing
@@ -280,7 +280,7 @@ public final class Connection {
         if machine.mayWriteThrough {
             rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(transmit(bytes)))
             guard !rest.isEmpty else { return }
-            guard !isOutputLost else { return update { machine.pendingOutput = 0 } }
+            guard !isOutputLost else { return update { machine.outputChanged(to: 0) } }
         }
         if output == nil, let offered, offered.holdsJust(rest) {
             output = offered
@@ -288,7 +288,7 @@ public final class Connection {
             if output == nil { output = pool.take() } else if output === offered { keepOffered() }
             output!.append(rest)
         }
-        update { machine.pendingOutput = output!.count }
+        update { machine.outputChanged(to: output!.count) }
     }
 
     /// Copies the output from the buffer that the receive handler has, which must not change under it.
@@ -306,7 +306,7 @@ public final class Connection {
             let first = rest.prefix(Self.mostPieces)
             rest = rest.dropFirst(first.count)
             let count = transmit(gathering: first)
-            guard !isOutputLost else { return update { machine.pendingOutput = 0 } }
+            guard !isOutputLost else { return update { machine.outputChanged(to: 0) } }
             guard count < first.reduce(0, { $0 + $1.count }) else { continue }
             var sent = count
             for piece in first {
@@ -347,7 +347,7 @@ public final class Connection {
     /// Ends this side of the stream and keeps reading. Waiting output is sent first; then the peer sees the end. If the
     /// peer has ended its side already, the connection closes. On the loop's thread.
     public func finishWriting() {
-        update { machine.endsAfterOutput = true }
+        update { machine.finishWriting() }
     }
 
     /// Closes at once; waiting output is lost. On the loop's thread; harmless when repeated.

@@ -48,7 +48,7 @@ struct ConnectionMachine: ~Copyable {
     private let isForTasks: Bool
     private var state = State.new
     /// Whether bytes can go through the stream.
-    var isStreamOpen = false
+    private var isStreamOpen = false
     private(set) var finishReason = Connection.CloseReason.closed
     /// Whether it closes next.
     private(set) var mustClose = false
@@ -62,7 +62,7 @@ struct ConnectionMachine: ~Copyable {
     private var saysMove = false
 
     /// The number of handlers on the stack. Their output is sent when the outermost returns.
-    var handlers = 0
+    private(set) var handlers = 0
     private(set) var isReceiving = false
     private var pauses = 0
     /// Whether reading is paused because no task has requested the received bytes.
@@ -71,9 +71,9 @@ struct ConnectionMachine: ~Copyable {
     private(set) var hasPeerEnded = false
 
     /// The number of bytes that have arrived and are unused.
-    var unusedInput = 0
+    private(set) var unusedInput = 0
     /// Unused input is to be offered again, though no more may arrive.
-    var offersAgain = false
+    private var offersAgain = false
     /// The next pass will offer it.
     private var isOfferPosted = false
     /// The peer has ended, and input that arrived before is still to be offered.
@@ -85,17 +85,15 @@ struct ConnectionMachine: ~Copyable {
     /// The number of looks since then.
     private var looksWithoutProgress = 0
     /// Whether input has arrived since the last look.
-    var hasDiscarded = false
+    private var hasDiscarded = false
 
-    var pendingOutput = 0
+    private(set) var pendingOutput = 0
     /// The stream has taken all it could, and will say when it takes more.
-    var isBlocked = false
+    private var isBlocked = false
     /// More waits than the high watermark; until it is no more than the low one.
     private(set) var isFull = false
-    /// The peer is to see an end after the output.
-    var endsAfterOutput = false
-    /// The peer knows that nothing more is sent.
-    var hasEndedOutput = false
+    private(set) var endsAfterOutput = false
+    private var hasEndedOutput = false
 
     /// The pause between two looks while lingering.
     static let pauseBetweenLooks = Duration.milliseconds(100)
@@ -228,6 +226,8 @@ struct ConnectionMachine: ~Copyable {
         return .linger
     }
 
+    /// The connection has looked at its stream while lingering.
+    ///
     /// - Parameters:
     ///   - unsent: the number of bytes that the peer's system does not have yet.
     ///   - mayClose: whether closing now loses nothing.
@@ -241,6 +241,10 @@ struct ConnectionMachine: ~Copyable {
         hasDiscarded = false
         if isQuiet || looksWithoutProgress > Self.mostLooks { close(finishReason) } else { saysLinger = true }
         return isProgress
+    }
+
+    mutating func discarded() {
+        hasDiscarded = true
     }
 
     private mutating func ending(_ reason: Connection.CloseReason) -> Action {
@@ -265,6 +269,19 @@ struct ConnectionMachine: ~Copyable {
         (state, offersAgain) = (.open, true)
     }
 
+    mutating func streamOpened() {
+        isStreamOpen = true
+    }
+
+    mutating func handlerBegins() {
+        handlers += 1
+    }
+
+    mutating func handlerEnds() {
+        handlers -= 1
+    }
+
+    /// The receive handler is about to be called with input.
     mutating func receivingBegins() {
         if !isForTasks { offersAgain = false }
         isReceiving = true
@@ -283,6 +300,15 @@ struct ConnectionMachine: ~Copyable {
         if isWhole && unused + held > maximumInput { close(.inputLimit) }
     }
 
+    /// So many bytes of input are unused, though no handler was called.
+    mutating func inputChanged(to unused: Int) {
+        unusedInput = unused
+    }
+
+    mutating func offerAgain() {
+        offersAgain = true
+    }
+
     /// The turn of ``Action/offerLater`` has come.
     ///
     /// - Returns: whether unused input is to be offered now. If the receive handler runs the loop, another turn follows it.
@@ -294,6 +320,8 @@ struct ConnectionMachine: ~Copyable {
     }
 
     /// Whether the turn reads: the stream has input of which it does not tell, or may have some from before a failure.
+    ///
+    /// - Parameter holdsInput: whether the stream has input that no readiness will be reported for.
     func readsInTurn(holdsInput: Bool) -> Bool { (holdsInput || state == .failing) && wantsInput && !isReceiving }
 
     /// Input has arrived that no task waits for: reading pauses until one does.
@@ -303,12 +331,14 @@ struct ConnectionMachine: ~Copyable {
         pause()
     }
 
+    /// A task waits for input.
     mutating func releaseInput() {
         guard holdsInput else { return }
         holdsInput = false
         _ = resume()
     }
 
+    /// The stream has no input for now.
     mutating func inputExhausted() {
         if state == .failing { isEndWaiting = true }
     }
@@ -324,8 +354,34 @@ struct ConnectionMachine: ~Copyable {
         }
     }
 
+    /// The owner knows of the peer's end.
+    ///
+    /// - Parameter isAnswered: whether a handler or a task decides when the connection closes.
+    mutating func endReported(isAnswered: Bool) {
+        if !isAnswered { finish(.ended) }
+    }
+
     mutating func inputFailed(_ reason: Connection.CloseReason) {
         close(state == .failing ? closeReason : reason)
+    }
+
+    mutating func outputChanged(to pending: Int) {
+        pendingOutput = pending
+    }
+
+    /// The stream takes no more for now.
+    mutating func block() {
+        isBlocked = true
+    }
+
+    /// The stream takes more.
+    mutating func unblock() {
+        isBlocked = false
+    }
+
+    /// The peer knows that nothing more is sent.
+    mutating func outputEnded() {
+        hasEndedOutput = true
     }
 
     mutating func pause() {
@@ -338,6 +394,10 @@ struct ConnectionMachine: ~Copyable {
         pauses -= 1
         if pauses == 0 { offersAgain = true }
         return true
+    }
+
+    mutating func finishWriting() {
+        endsAfterOutput = true
     }
 
     mutating func finish(_ reason: Connection.CloseReason) {

@@ -11,7 +11,7 @@ struct DatagramMachine {
     /// Whether a task waits for a datagram.
     var isAwaited = false
     /// The bytes that wait to be sent.
-    var waiting = 0
+    private(set) var waiting = 0
     /// Whether the system has accepted no more.
     private(set) var isBlocked = false
     /// Whether a receiver without room makes the sender wait, of which the system does not report the end.
@@ -58,6 +58,9 @@ struct DatagramMachine {
         isFull = true
         return false
     }
+
+    /// So many bytes wait no more.
+    mutating func left(_ count: Int) { waiting -= count }
 
     /// The system accepts no more.
     ///

@@ -377,12 +377,12 @@ public final class DatagramSocket {
                 let slots = UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(count))
                 guard let count = try transmit(slots) else { break }
                 budget -= count
-                machine.waiting -= queue.removeFirst(count)
+                machine.left(queue.removeFirst(count))
                 for _ in 0..<count { outcomeHandler?(nil) }
             } catch {
                 budget -= 1
                 let peer = pool.outgoing[0].address
-                machine.waiting -= queue.removeFirst(1)
+                machine.left(queue.removeFirst(1))
                 if let outcomeHandler {
                     outcomeHandler(error)
                 } else {

@@ -15,9 +15,10 @@ struct AcceptMachine: ~Copyable {
         case deliver
         /// Close the accepted connection.
         case turnAway
-        /// Refuse a connection that waits, by means of the reserve descriptor, and count it in ``refused``.
+        /// Refuse a connection that waits, by means of the reserve descriptor, and tell the machine of it by
+        /// ``refusalSucceeded()``.
         case refuse
-        /// Set ``isPausing`` back at this date.
+        /// Have ``pauseEnded()`` called at this date.
         case pause(until: RunLoop.Instant)
         /// Call the error handler with this error of the system.
         case report(errno: Int32)
@@ -48,16 +49,16 @@ struct AcceptMachine: ~Copyable {
     /// The number of looks at the queue of connections since then.
     private var looks = 0
     /// Whether a task waits for a connection.
-    var isAwaited = false
+    private var isAwaited = false
     /// Whether connections are left in the system's queue until a task waits.
     private var isParked = false
-    var isPausing = false
+    private var isPausing = false
     /// Whether the owner of the listener takes connections.
     var isOpenToConnections = true
 
     // The numbers of the listener's properties.
     private(set) var accepted = 0
-    var refused = 0
+    private(set) var refused = 0
     private(set) var turnedAway = 0
     private(set) var waits = 0
 
@@ -122,6 +123,8 @@ struct AcceptMachine: ~Copyable {
         (state, looks, self.now) = (.looking, 0, now)
     }
 
+    /// A connection was accepted.
+    ///
     /// - Parameter host: the peer's number for ``Listener/Options/peerRateLimit``, if it has one.
     mutating func acceptSucceeded(from host: UInt64?) {
         let isWelcome = host.map { peers?.take($0, at: now) } != false
@@ -145,8 +148,22 @@ struct AcceptMachine: ~Copyable {
         }
     }
 
+    mutating func refusalSucceeded() {
+        refused += 1
+    }
+
+    mutating func pauseEnded() {
+        isPausing = false
+    }
+
+    /// A task begins to wait for a connection.
     mutating func awaitBegins() {
         (isAwaited, isParked) = (true, false)
+    }
+
+    /// The task waits no more.
+    mutating func awaitEnds() {
+        isAwaited = false
     }
 
     mutating func close() {
@@ -158,10 +175,16 @@ struct AcceptMachine: ~Copyable {
 struct PeerWindows {
     static let most = 16_384
 
-    let limit: RateLimit
+    private let limit: RateLimit
     private(set) var windows: [UInt64: RateWindow] = [:]
 
-    /// Counts a connection, and returns whether the limit allows it.
+    init(limit: RateLimit) {
+        self.limit = limit
+    }
+
+    /// Counts a connection.
+    ///
+    /// - Returns: whether the limit allows it.
     mutating func take(_ peer: UInt64, at now: RunLoop.Instant) -> Bool {
         if windows.count == Self.most, windows[peer] == nil {
             windows = windows.filter { !$0.value.hasPassed(at: now) }

@@ -215,7 +215,7 @@ public final class Listener {
             let descriptor = system.accept(fileDescriptor, peer: &peer)
             if descriptor >= 0 {
                 system.close(descriptor)
-                machine.refused += 1
+                machine.refusalSucceeded()
             }
         }
         reserve = system.openReserve()
@@ -224,7 +224,7 @@ public final class Listener {
     private func pause(until date: RunLoop.Instant) {
         let timer = Timer(at: date, origin: origin) { [unowned self] _ in
             resumption = nil
-            machine.isPausing = false
+            machine.pauseEnded()
             watch()
         }
         timer.name = source.flatMap(\.name).map { "pause of \($0)" }
@@ -255,7 +255,7 @@ public final class Listener {
             try acceptance.admit(for: "connections")
             machine.awaitBegins()
             watch()
-            defer { machine.isAwaited = false }
+            defer { machine.awaitEnds() }
             try await acceptance.wait()
         }
     }

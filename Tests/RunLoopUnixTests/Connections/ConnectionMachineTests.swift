@@ -81,10 +81,10 @@ private struct Model: ~Copyable {
             machine.start()
         case 1 where isStarted && !isOpen:
             isOpen = true
-            machine.isStreamOpen = true
+            machine.streamOpened()
         case 2...4 where machine.mayWrite:
             written += Int.random(in: 1..<80, using: &random)
-            machine.pendingOutput = pending
+            machine.outputChanged(to: pending)
         case 5:
             pauses += 1
             machine.pause()
@@ -94,7 +94,7 @@ private struct Model: ~Copyable {
             pauses = max(0, pauses - 1)
         case 7 where isBlocked:
             isBlocked = false
-            machine.isBlocked = false
+            machine.unblock()
         case 8 where machine.wantsInput && !isInHandler:
             if finish == nil { offer(&random) }
         case 9 where machine.wantsInput && Int.random(in: 0..<4, using: &random) == 0:
@@ -103,7 +103,7 @@ private struct Model: ~Copyable {
             if lingers, mustClose == nil { mustClose = finish }
         case 10 where Int.random(in: 0..<6, using: &random) == 0:
             endsAfterOutput = true
-            machine.endsAfterOutput = true
+            machine.finishWriting()
         case 11 where Int.random(in: 0..<10, using: &random) == 0:
             machine.finish(.closed)
             if isMoving { break }
@@ -118,7 +118,7 @@ private struct Model: ~Copyable {
             machine.timeOut(.idleTimeout)
             mustClose = mustClose ?? (lingers ? finish : failing ?? .idleTimeout)
         case 13:
-            if isInHandler { machine.handlers -= 1 } else { machine.handlers += 1 }
+            if isInHandler { machine.handlerEnds() } else { machine.handlerBegins() }
             isInHandler.toggle()
         case 14 where Int.random(in: 0..<30, using: &random) == 0:
             let moves = closed == nil && finish == nil && mustClose == nil && failing == nil
@@ -135,7 +135,7 @@ private struct Model: ~Copyable {
             check(machine.readsInTurn(holdsInput: streamHoldsInput) == reads)
         case 16:
             asksAgain = true
-            machine.offersAgain = true
+            machine.offerAgain()
         case 17 where awaitsLook:
             awaitsLook = false
             look(&random)
@@ -172,7 +172,7 @@ private struct Model: ~Copyable {
         let held = Int.random(in: 0..<8, using: &random) == 0 ? 20 : 0
         if Bool.random(using: &random) {
             asksAgain = true
-            machine.offersAgain = true
+            machine.offerAgain()
         }
         machine.receivingEnds(unused: unused, held: held)
         check(machine.unusedInput == unused)
@@ -196,7 +196,7 @@ private struct Model: ~Copyable {
         let now = Bool.random(using: &random) ? 0 : Int.random(in: 1...1_000, using: &random)
         let mayClose = Int.random(in: 0..<20, using: &random) == 0
         let isQuiet = Bool.random(using: &random)
-        if !isQuiet { machine.hasDiscarded = true }
+        if !isQuiet { machine.discarded() }
         let isProgress = unsent.map { now < $0 } ?? true
         check(machine.looked(unsent: now, mayClose: mayClose) == isProgress)
         if isProgress { (unsent, looks) = (now, 0) }
@@ -233,22 +233,22 @@ private struct Model: ~Copyable {
                 sent += count
                 if pending > 0 {
                     isBlocked = true
-                    machine.isBlocked = true
+                    machine.block()
                 }
-                machine.pendingOutput = pending
+                machine.outputChanged(to: pending)
             case .endOutput:
                 if Bool.random(using: &random) {
                     isBlocked = true
-                    machine.isBlocked = true
+                    machine.block()
                 } else {
                     toldPeer = true
-                    machine.hasEndedOutput = true
+                    machine.outputEnded()
                 }
             case .offerLater: break
             case .linger: (lingers, awaitsLook, saysLinger) = (true, true, false)
             case .reportEnd:
                 reportedEnd = true
-                if !hasEndHandler { machine.finish(.ended) }
+                machine.endReported(isAnswered: hasEndHandler)
                 if !hasEndHandler && finish == nil { finish = .ended }
             case .reportFull: isFull = true
             case .reportDrain: (isFull, asksAgain) = (false, true)
@@ -303,7 +303,7 @@ private struct Model: ~Copyable {
     }
 
     mutating func end() {
-        if isInHandler { machine.handlers -= 1 }
+        if isInHandler { machine.handlerEnds() }
         machine.close(.closed)
         if closed == nil {
             check(machine.next() == .close)

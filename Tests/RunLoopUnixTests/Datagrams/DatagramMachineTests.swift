@@ -41,7 +41,7 @@ struct DatagramMachineTests {
                 let isAdmitted = model.total == 0 || model.total + count <= model.most
                 if isAdmitted { model.waiting.append(count) } else { model.isFull = true }
                 #expect(machine.admits(count) == isAdmitted, "seed \(seed)")
-            case 2 where !model.waiting.isEmpty: machine.waiting -= model.waiting.removeFirst()
+            case 2 where !model.waiting.isEmpty: machine.left(model.waiting.removeFirst())
             case 3:
                 let drains = model.isFull && model.total <= model.most / 2
                 if drains { model.isFull = false }

@@ -59,11 +59,11 @@ private struct Model: ~Copyable {
         case 1 where isForTasks: awaitBegins()
         case 2 where isForTasks:
             isAwaited = false
-            machine.isAwaited = false
+            machine.awaitEnds()
         case 3 where pauseEnd != nil:
             now = max(now, pauseEnd!)
             pauseEnd = nil
-            machine.isPausing = false
+            machine.pauseEnded()
         case 4 where Int.random(in: 0..<100, using: &random) == 0: close()
         case 5...7 where isWatching: descriptorIsReady(&random)
         default: break
@@ -132,7 +132,7 @@ private struct Model: ~Copyable {
             expect(.refuse)
             if Bool.random(using: &random) {
                 refused += 1
-                machine.refused += 1
+                machine.refusalSucceeded()
             }
         }
         expectPause(until: now + max(options.pause, .milliseconds(1)))
