@@ -25,13 +25,14 @@ public final class RunLoopEventLoop: EventLoop {
 
     typealias Work = () -> Void
 
-    // Unsafe: the tasks, the ends, whether a run is posted, and the buffers are used on the loop's thread only.
+    // Unsafe: the tasks, the ends, whether a run is posted, the buffers and the group are used on the loop's thread only.
     private nonisolated(unsafe) var tasks = CircularBuffer<Work>()
     private nonisolated(unsafe) var hasPostedRun = false
     /// What the end of the loop has to close, by its identity.
     private nonisolated(unsafe) var ends: [ObjectIdentifier: (number: Int, body: Work)] = [:]
     private nonisolated(unsafe) var endsMade = 0
     nonisolated(unsafe) let readBuffers = ReadBuffers()
+    nonisolated(unsafe) let flushGroup = FlushGroup()
     /// The tasks of other threads, until the loop takes them; `nil` once the loop has ended.
     private let posted = Locked<[@Sendable () -> Void]?>([])
     /// The thread on which the loop has begun to end; 0 until then.
@@ -104,6 +105,8 @@ public final class RunLoopEventLoop: EventLoop {
     private func runTasks() {
         // A task may run the loop, whose tasks must not wait for it.
         hasPostedRun = false
+        // Handlers have flushed that before they submitted the tasks.
+        flushGroup.send()
         for _ in 0..<Self.batch {
             guard let task = tasks.popFirst() else { return }
             task()

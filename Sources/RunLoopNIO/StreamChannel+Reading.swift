@@ -59,18 +59,15 @@ extension StreamChannel {
         return (buffer, result)
     }
 
-    private func passOn(_ input: NIOAny) {
-        flushing = .firstAtOnce
-        withHandlers { $0.fireChannelRead(input) }
-        flushDeferred()
-        flushing = .atOnce
-    }
+    private func passOn(_ input: NIOAny) { withHandlers { $0.fireChannelRead(input) } }
 
     // The stream stays that of the channel as long as the channel is live.
     private func readSome(from stream: any ByteStream) {
-        isReading = true
+        let group = loopOfChannel.flushGroup
+        (isReading, sendsNextFlush) = (true, group.isFresh)
         readAndReport(from: stream)
         isReading = false
+        group.channelWasRead(isLast: loopOfChannel.loop?.hasReadyDescriptors != true)
         if isLive { updateInterest(in: stream) }
     }
 

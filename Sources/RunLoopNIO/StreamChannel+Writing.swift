@@ -4,35 +4,27 @@ internal import RunLoopUnix
 internal import Synchronization
 
 extension StreamChannel {
-    /// Whether output that is flushed now waits until the handlers return. It does not if they would see that.
-    func isDeferred() -> Bool {
-        switch flushing {
-        case .atOnce: return false
-        case .firstAtOnce:
-            flushing = .together
+    /// Defers a flush of handlers that have input.
+    ///
+    /// - Returns: `false` if it is to be sent at once, because it is the first, or because a handler would notice.
+    func deferFlush() -> Bool {
+        guard isReading else { return false }
+        guard !sendsNextFlush else {
+            sendsNextFlush = false
             return false
-        case .together, .deferred:
-            guard !writes.hasPromises, outputClosing == nil, writes.bytes < Self.mostDeferred else { return false }
-            flushing = .deferred
-            deferFlush()
-            return true
         }
+        guard !writes.hasPromises, knownWritability, outputClosing == nil, writes.bytes < Self.mostDeferred,
+            let loop = loopOfChannel.loop
+        else { return false }
+        if !isDeferred { loopOfChannel.flushGroup.add(self, on: loop) }
+        isDeferred = true
+        return true
     }
 
-    /// Sends deferred output earlier if a handler runs the loop.
-    private func deferFlush() {
-        guard !hasFlushTask else { return }
-        hasFlushTask = true
-        loopOfChannel._executeIsolatedUnsafeUnchecked { [self] in
-            hasFlushTask = false
-            flushDeferred()
-            updateInterest()
-        }
-    }
-
+    /// Sends the output that was deferred, if any.
     func flushDeferred() {
-        guard flushing == .deferred else { return }
-        flushing = .together
+        guard isDeferred else { return }
+        isDeferred = false
         flushNow()
     }
 

@@ -41,8 +41,10 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     @exclusivity(unchecked) var writes = PendingWrites()
     @exclusivity(unchecked) var completed: [EventLoopPromise<Void>] = []
     @exclusivity(unchecked) var isFlushing = false
-    @exclusivity(unchecked) var flushing = Flushing.atOnce
-    var hasFlushTask = false
+    /// Whether the next flush of the handlers that are called is not deferred.
+    @exclusivity(unchecked) var sendsNextFlush = false
+    /// Whether flushed output waits in the flush group of the event loop.
+    @exclusivity(unchecked) var isDeferred = false
     @exclusivity(unchecked) var isBlocked = false
     @exclusivity(unchecked) var isOutputShut: Bool
     @exclusivity(unchecked) var outputClosing: EventLoopPromise<Void>??
@@ -54,18 +56,6 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
 
     var allowsHalfClosure = false
     private var connectTimeout: TimeAmount? = .seconds(10)
-
-    /// When flushed output is sent. The replies to several requests that were read together leave together, after the first:
-    /// one call of the system for all of them.
-    enum Flushing {
-        case atOnce
-        /// Handlers have input, and the first flush is still to come.
-        case firstAtOnce
-        /// Handlers have input, and output that is flushed now may wait until they return.
-        case together
-        /// Flushed output waits for that.
-        case deferred
-    }
 
     typealias Layer = @Sendable (any ByteStream) throws -> any ByteStream
 
@@ -221,7 +211,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     override func flush0() {
         guard isOpen else { return }
         writes.flush()
-        guard isLive, !isBlocked, writes.hasFlushed, !isDeferred() else { return }
+        guard isLive, !isBlocked, writes.hasFlushed, !deferFlush() else { return }
         flushNow()
         updateInterest()
     }

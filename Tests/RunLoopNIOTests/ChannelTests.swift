@@ -315,6 +315,71 @@ struct ChannelTests {
         }
     }
 
+    /// Channels that answer each input, without a promise.
+    ///
+    /// - Parameter answered: called in each handler, with the number of peers that had an answer before, and a function
+    ///   that counts those that have one.
+    private func ask(
+        _ pairs: [DescriptorPair], in simulation: Simulation,
+        _ answered: @escaping @Sendable (_ before: Int, _ count: () -> Int) -> Void
+    ) {
+        let peers = pairs.map(\.writer)
+        @Sendable func answers() -> Int {
+            peers.count {
+                var byte: UInt8 = 0
+                return recv($0, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 1
+            }
+        }
+        let log = Log<String>()
+        for pair in pairs {
+            RunLoopClientBootstrap(group: simulation.loop.nio)
+                .channelInitializer { channel in
+                    channel.pipeline.addHandler(
+                        Listening {
+                            let before = answers()
+                            channel.writeAndFlush(ByteBuffer(string: "answer"), promise: nil)
+                            answered(before, answers)
+                        })
+                }
+                .withConnectedSocket(dup(pair.reader))
+                .whenSuccess { _ in log("connected") }
+        }
+        simulation.settle { log.entries.count == pairs.count }
+        for pair in pairs { pair.write() }
+        simulation.settle { answers() == pairs.count }
+    }
+
+    @Test("of channels that are ready together, the first answers at once, then four and then eight answer together")
+    func groups() {
+        withSimulation { simulation in
+            let counts = Log<Int>()
+            ask((0..<15).map { _ in DescriptorPair(.socketPair) }, in: simulation) { before, count in
+                counts.append(before)
+                counts.append(count())
+            }
+            #expect(
+                counts.entries == [0] + [Int](repeating: 1, count: 9) + [Int](repeating: 5, count: 16) + [
+                    13, 13, 13, 13,
+                ])
+        }
+    }
+
+    @Test("output of channels that are ready together leaves before a handler waits in a mode of its own")
+    func groupsInNestedRuns() {
+        withSimulation { simulation in
+            let counts = Log<Int>()
+            ask((0..<8).map { _ in DescriptorPair(.socketPair) }, in: simulation) { _, count in
+                if counts.entries.count == 3 {
+                    let loop = RunLoop.current
+                    loop.run(in: "private", until: loop.now + .seconds(1))
+                }
+                counts.append(count())
+            }
+            // The last four are found ready again when that run has ended.
+            #expect(counts.entries == [1, 1, 1, 4, 5, 5, 5, 5])
+        }
+    }
+
     @Test("a flush before the end of the output is not put off: the output ends with it")
     func flushBeforeTheEnd() {
         withSimulation { simulation in

@@ -1,4 +1,5 @@
 #if Adapters
+import Dispatch
 import Glibc
 import NIOCore
 import NIOPosix
@@ -179,22 +180,67 @@ private final class Recorder: ChannelInboundHandler, @unchecked Sendable {
     func forget() { (context, channel) = (nil, nil) }
 }
 
+private final class Echo: ChannelInboundHandler, Sendable {
+    typealias InboundIn = ByteBuffer
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { context.writeAndFlush(data, promise: nil) }
+}
+
 /// An event loop and its way to take over a connected socket.
 private struct Ground: Sendable {
+    typealias Initializer = @Sendable (any Channel) -> EventLoopFuture<Void>
+
     let eventLoop: any EventLoop
-    let connect: @Sendable (Int32, Program, Recorder) -> EventLoopFuture<any Channel>
+    let connect: @Sendable (Int32, @escaping Initializer) -> EventLoopFuture<any Channel>
+    /// The peers of channels that echo.
+    private var others: [Int32] = []
+
+    init(
+        _ eventLoop: any EventLoop, otherChannels: Int,
+        connect: @escaping @Sendable (Int32, @escaping Initializer) -> EventLoopFuture<any Channel>
+    ) throws {
+        (self.eventLoop, self.connect) = (eventLoop, connect)
+        for _ in 0..<otherChannels {
+            let (own, peer) = try Self.makePair()
+            _ = try connect(own) { $0.pipeline.addHandler(Echo()) }.wait()
+            others.append(peer)
+        }
+    }
+
+    private static func makePair() throws -> (own: Int32, peer: Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0 else { throw Failure() }
+        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+        return (ends[0], ends[1])
+    }
+
+    /// Has the event loop find the input that `body` sends together with that of the other channels, of which some come
+    /// before it and some after.
+    private func amongOthers(_ body: () -> Void) {
+        let (isHeld, isSent) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        eventLoop.execute {
+            isHeld.signal()
+            isSent.wait()
+        }
+        isHeld.wait()
+        for peer in others.prefix(others.count / 2) { send(peer, "x", 1, 0) }
+        body()
+        for peer in others.dropFirst(others.count / 2) { send(peer, "x", 1, 0) }
+        isSent.signal()
+    }
+
+    func close() {
+        for peer in others { Glibc.close(peer) }
+    }
 
     /// Runs a program, and returns the events.
     ///
     /// - Parameter pause: the time that the event loop gets to notice what is ready.
     func run(_ program: Program, _ pause: TimeAmount) throws -> [String] {
-        var ends: [Int32] = [-1, -1]
-        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0 else { throw Failure() }
-        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
-        let peer = ends[1]
+        let (own, peer) = try Self.makePair()
         defer { Glibc.close(peer) }
         let recorder = Recorder(program)
-        let channel = try connect(ends[0], program, recorder).wait()
+        let channel = try connect(own) { Self.prepare($0, program, recorder) }.wait()
         settle(recorder, pause)
         var room = [UInt8](repeating: 0, count: 1 << 20)
         var (hasPeerEnded, received) = (false, 0)
@@ -209,7 +255,9 @@ private struct Ground: Sendable {
             case .wait: settle(recorder, pause)
             case .peerWrites(let count):
                 settle(recorder, pause)
-                if !hasPeerEnded { _ = send(peer, room, count, Int32(MSG_NOSIGNAL)) }
+                amongOthers {
+                    if !hasPeerEnded { _ = send(peer, room, count, Int32(MSG_NOSIGNAL)) }
+                }
                 settle(recorder, pause)
             case .peerReads:
                 settle(recorder, pause)
@@ -217,13 +265,14 @@ private struct Ground: Sendable {
             case .peerEnds:
                 settle(recorder, pause)
                 hasPeerEnded = true
-                shutdown(peer, Int32(SHUT_WR))
+                amongOthers { shutdown(peer, Int32(SHUT_WR)) }
                 settle(recorder, pause)
             default: try eventLoop.submit { recorder.take(step) }.wait()
             }
         }
         settle(recorder, pause)
         receive()
+        for other in others { while recv(other, &room, room.count, 0) > 0 {} }
         channel.close(promise: nil)
         try channel.closeFuture.wait()
         settle(recorder, pause)
@@ -277,14 +326,14 @@ struct ConformanceTests {
             thread.join()
         }
         let eventLoop = try thread.remote.performAndWait { $0.nio }
-        let theirs = Ground(eventLoop: group.next()) { descriptor, program, recorder in
-            ClientBootstrap(group: group).channelInitializer { Ground.prepare($0, program, recorder) }
-                .withConnectedSocket(descriptor)
+        let theirs = try Ground(group.next(), otherChannels: 6) { descriptor, initialize in
+            ClientBootstrap(group: group).channelInitializer(initialize).withConnectedSocket(descriptor)
         }
-        let ours = Ground(eventLoop: eventLoop) { descriptor, program, recorder in
-            RunLoopClientBootstrap(group: eventLoop).channelInitializer { Ground.prepare($0, program, recorder) }
-                .withConnectedSocket(descriptor)
+        defer { theirs.close() }
+        let ours = try Ground(eventLoop, otherChannels: 6) { descriptor, initialize in
+            RunLoopClientBootstrap(group: eventLoop).channelInitializer(initialize).withConnectedSocket(descriptor)
         }
+        defer { ours.close() }
         let first = UInt64(amount(of: "SEED", usually: 0))
         var differences = 0
         for seed in first..<first + UInt64(amount(of: "PROGRAMS", usually: 300)) {
