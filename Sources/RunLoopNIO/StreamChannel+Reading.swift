@@ -67,7 +67,7 @@ extension StreamChannel {
         (isReading, sendsNextFlush) = (true, group.isFresh)
         readAndReport(from: stream)
         isReading = false
-        group.channelWasRead(isLast: loopOfChannel.loop?.hasReadyDescriptors != true)
+        group.channelWasRead(on: loopOfChannel.loop)
         if isLive { updateInterest(in: stream) }
     }
 

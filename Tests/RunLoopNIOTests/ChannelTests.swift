@@ -320,7 +320,7 @@ struct ChannelTests {
     /// - Parameter answered: called in each handler, with the number of peers that had an answer before, and a function
     ///   that counts those that have one.
     private func ask(
-        _ pairs: [DescriptorPair], in simulation: Simulation,
+        _ pairs: [DescriptorPair], on loop: RunLoop, settle: (() -> Bool) -> Void,
         _ answered: @escaping @Sendable (_ before: Int, _ count: () -> Int) -> Void
     ) {
         let peers = pairs.map(\.writer)
@@ -332,7 +332,7 @@ struct ChannelTests {
         }
         let log = Log<String>()
         for pair in pairs {
-            RunLoopClientBootstrap(group: simulation.loop.nio)
+            RunLoopClientBootstrap(group: loop.nio)
                 .channelInitializer { channel in
                     channel.pipeline.addHandler(
                         Listening {
@@ -344,16 +344,19 @@ struct ChannelTests {
                 .withConnectedSocket(dup(pair.reader))
                 .whenSuccess { _ in log("connected") }
         }
-        simulation.settle { log.entries.count == pairs.count }
+        settle { log.entries.count == pairs.count }
         for pair in pairs { pair.write() }
-        simulation.settle { answers() == pairs.count }
+        settle { answers() == pairs.count }
     }
 
     @Test("of channels that are ready together, the first answers at once, then four and then eight answer together")
     func groups() {
         withSimulation { simulation in
             let counts = Log<Int>()
-            ask((0..<15).map { _ in DescriptorPair(.socketPair) }, in: simulation) { before, count in
+            ask(
+                (0..<15).map { _ in DescriptorPair(.socketPair) }, on: simulation.loop,
+                settle: { simulation.settle(until: $0) }
+            ) { before, count in
                 counts.append(before)
                 counts.append(count())
             }
@@ -364,11 +367,28 @@ struct ChannelTests {
         }
     }
 
+    @Test("where handlers take long, each channel answers at once")
+    func slowHandlers() {
+        let (loop, counts) = (RunLoop.current, Log<Int>())
+        func settle(_ isSettled: () -> Bool) {
+            while !isSettled() { loop.run(in: .default, until: loop.now + .milliseconds(1)) }
+        }
+        ask((0..<8).map { _ in DescriptorPair(.socketPair) }, on: loop, settle: settle) { _, count in
+            counts.append(count())
+            let end = ContinuousClock.now + .milliseconds(1)
+            while ContinuousClock.now < end {}
+        }
+        #expect(counts.entries == Array(1...8))
+    }
+
     @Test("output of channels that are ready together leaves before a handler waits in a mode of its own")
     func groupsInNestedRuns() {
         withSimulation { simulation in
             let counts = Log<Int>()
-            ask((0..<8).map { _ in DescriptorPair(.socketPair) }, in: simulation) { _, count in
+            ask(
+                (0..<8).map { _ in DescriptorPair(.socketPair) }, on: simulation.loop,
+                settle: { simulation.settle(until: $0) }
+            ) { _, count in
                 if counts.entries.count == 3 {
                     let loop = RunLoop.current
                     loop.run(in: "private", until: loop.now + .seconds(1))
