@@ -167,6 +167,9 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
 
     func flush0() {}
 
+    /// Sends the output that has waited in the event loop's group.
+    func sendDeferred() {}
+
     func read0() {}
 
     /// Reads no more until the handlers ask for it.

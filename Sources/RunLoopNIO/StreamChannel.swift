@@ -216,6 +216,11 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         updateInterest()
     }
 
+    override func sendDeferred() {
+        flushDeferred()
+        updateInterest()
+    }
+
     // MARK: Closing
 
     override func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {

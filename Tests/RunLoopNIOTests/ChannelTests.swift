@@ -349,7 +349,7 @@ struct ChannelTests {
         settle { answers() == pairs.count }
     }
 
-    @Test("of channels that are ready together, the first answers at once, then four and then eight answer together")
+    @Test("of channels that are ready together, the first answers at once, then four at a time answer together")
     func groups() {
         withSimulation { simulation in
             let counts = Log<Int>()
@@ -360,10 +360,8 @@ struct ChannelTests {
                 counts.append(before)
                 counts.append(count())
             }
-            #expect(
-                counts.entries == [0] + [Int](repeating: 1, count: 9) + [Int](repeating: 5, count: 16) + [
-                    13, 13, 13, 13,
-                ])
+            func times(_ count: Int, _ number: Int) -> [Int] { Array(repeating: number, count: count) }
+            #expect(counts.entries == [0] + times(9, 1) + times(8, 5) + times(8, 9) + times(4, 13))
         }
     }
 
