@@ -34,17 +34,11 @@ extension RunLoop {
         }
 
         public static func + (left: Instant, right: Duration) -> Instant {
-            if let whole = right.wholeNanoseconds {
-                return Instant(nanoseconds: left.nanoseconds.saturatingAdding(whole))
-            }
-            return Instant(nanoseconds: Int64(clamping: Int128(left.nanoseconds) + right.attoseconds / 1_000_000_000))
+            Instant(nanoseconds: right.added(to: left.nanoseconds))
         }
 
         public static func - (left: Instant, right: Duration) -> Instant {
-            if let whole = right.wholeNanoseconds {
-                return Instant(nanoseconds: left.nanoseconds.saturatingSubtracting(whole))
-            }
-            return Instant(nanoseconds: Int64(clamping: Int128(left.nanoseconds) - right.attoseconds / 1_000_000_000))
+            Instant(nanoseconds: right.subtracted(from: left.nanoseconds))
         }
 
         public static func - (left: Instant, right: Instant) -> Duration {
@@ -71,7 +65,7 @@ extension Duration {
 
     /// The duration in nanoseconds, rounded to the nearest one; `nil` if 64 bits cannot hold it.
     @inline(__always)
-    fileprivate var wholeNanoseconds: Int64? {
+    private var wholeNanoseconds: Int64? {
         // In two words, because a division of 128 bits was a tenth of the cost of scheduling a timer. A billion is 512
         // × 1,953,125. After the first shift, up to two hours fit into 64 bits, where dividing by a constant is a
         // multiplication.
@@ -83,6 +77,16 @@ extension Duration {
             high < 512
             ? (high << 55 | low >> 9) / 1_953_125 : UInt64(1_000_000_000).dividingFullWidth((high, low)).quotient
         return attoseconds < 0 ? -Int64(magnitude) : Int64(magnitude)
+    }
+
+    fileprivate func added(to nanoseconds: Int64) -> Int64 {
+        if let whole = wholeNanoseconds { return nanoseconds.saturatingAdding(whole) }
+        return Int64(clamping: Int128(nanoseconds) + attoseconds / 1_000_000_000)
+    }
+
+    fileprivate func subtracted(from nanoseconds: Int64) -> Int64 {
+        if let whole = wholeNanoseconds { return nanoseconds.saturatingSubtracting(whole) }
+        return Int64(clamping: Int128(nanoseconds) - attoseconds / 1_000_000_000)
     }
 }
 
