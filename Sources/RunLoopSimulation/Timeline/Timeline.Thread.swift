@@ -125,11 +125,11 @@ extension Timeline {
         /// Called by the thread: gives the turn to another one, and waits until it has it again. Does not return if the
         /// thread was stopped.
         ///
-        /// - Parameter next: itself if its turn comes back at once; `nil` if a thread outside of the simulation will give
-        ///   somebody the turn.
-        func passTurn(to next: Thread?) {
-            hasTurn(isStopped: next === self ? 0 : rlk_pass_turn(fiber, next?.fiber))
-        }
+        /// Called by the thread, if its turn has come back to it at once.
+        func unpark() { isParked = false }
+
+        /// - Parameter next: `nil` if a thread outside of the simulation will give somebody the turn.
+        func passTurn(to next: Thread?) { hasTurn(isStopped: rlk_pass_turn(fiber, next?.fiber)) }
 
         private func hasTurn(isStopped: Int32) {
             if isStopped != 0 { rlk_end_thread() }

@@ -363,7 +363,11 @@ final class Timeline: Sendable {
         }
         guard let first else { return (.woke, false) }
         let next = act(first)
-        thread.passTurn(to: next)
+        if next === thread {
+            thread.unpark()
+        } else {
+            thread.passTurn(to: next)
+        }
         return (thread.outcome, next !== thread)
     }
 
