@@ -157,9 +157,12 @@ struct ChannelTests {
         let port = try #require(server.localAddress?.port)
         #expect(await errno { try await echo(on: group).bind(host: "127.0.0.1", port: port).get() } == EADDRINUSE)
         try await server.close().get()
+        let refusing = RefusingPort()
+        let refused = Int(refusing.number)
         #expect(
-            await errno { try await RunLoopClientBootstrap(group: group).connect(host: "127.0.0.1", port: port).get() }
-                == ECONNREFUSED)
+            await errno {
+                try await RunLoopClientBootstrap(group: group).connect(host: "127.0.0.1", port: refused).get()
+            } == ECONNREFUSED)
         try await group.shutdownGracefully()
     }
 

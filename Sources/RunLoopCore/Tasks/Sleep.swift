@@ -1,4 +1,6 @@
-/// A task that sleeps on a loop's clock. A loop's objects serve one sleep after another, so none allocates anything.
+/// A task that sleeps on a loop's clock.
+///
+/// The objects of a loop serve one sleep after another, so that a sleep allocates nothing.
 final class Sleep: TaskWait, @unchecked Sendable {
     // Unchecked as in `TaskWait`.
     private var modes = RunLoop.Modes.common

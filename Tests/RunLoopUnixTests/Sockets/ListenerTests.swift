@@ -448,13 +448,9 @@ struct ConnectingTests {
     func refused() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
-            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) {
-                close($1); _ = $2
-            }
-            let address = listener.address
-            listener.close()
+            let port = RefusingPort()
             var outcomes: [Int32] = []
-            Connection.connect(to: address, on: loop) {
+            Connection.connect(to: try Endpoint("127.0.0.1", port: port.number), on: loop) {
                 $1.count
             } completion: { result in
                 if case .failure(let error) = result { outcomes.append(error.errno) }
