@@ -112,18 +112,19 @@ extension RunLoop {
         checkThread()
         require(takesJobs, "a task was started on \(mailbox.loopDescription), which has ended")
         let scope = TaskScope(remote)
-        // Unsafe, but the task stays on the loop's thread, to which these belong.
-        nonisolated(unsafe) let (item, place, body, ended) = (
-            TaskItem(label, scope), place, operation, schedule?.taskBegins(named: label.name, at: label.origin)
-        )
+        let item = TaskItem(label, scope)
         item.tasks = place?.tasks
+        // Unsafe, but the task stays on the loop's thread, to which these belong.
+        nonisolated(unsafe) let (ownItem, ownPlace, body, ended) = (
+            item, place, operation, schedule?.taskBegins(named: label.name, at: label.origin)
+        )
         let executor = remote.executor(inModes: modes).own
         let task = scope.bind {
             Task(name: label.name, executorPreference: executor, priority: priority) {
                 defer {
-                    item.invalidate()
+                    ownItem.invalidate()
                     ended?()
-                    place.map { $0.tasks.ended($0.number) }
+                    ownPlace.map { $0.tasks.ended($0.number) }
                 }
                 return try await scope.run(body)
             }
