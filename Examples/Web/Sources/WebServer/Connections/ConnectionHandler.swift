@@ -38,7 +38,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var timer: (date: NIODeadline, task: Scheduled<Void>)?
 
     /// How long a client has, at a stop, to send one more request, which may be under way, and at the end to read.
-    private static let grace = TimeAmount.seconds(1)
+    static let grace = TimeAmount.seconds(1)
 
     init(_ client: Client) {
         self.client = client

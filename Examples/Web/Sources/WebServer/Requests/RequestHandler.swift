@@ -106,6 +106,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func read(context: ChannelHandlerContext) {
+        // The rest of a long body stays with its sender.
+        guard connection != nil || !isLast else { return }
         guard (request?.held ?? 0) < Self.mostHeld else { return isReadWanted = true }
         context.read()
     }
@@ -201,10 +203,14 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func close(_ context: ChannelHandlerContext) {
         guard connection == nil else { return context.close(promise: nil) }
-        // The client of a stream should not send the rest, and should not take the answer for a failure.
-        let codec = try? context.pipeline.syncOperations.context(
-            handlerType: HTTP2FramePayloadToHTTP1ServerCodec.self)
-        codec?.writeAndFlush(NIOAny(HTTP2Frame.FramePayload.rstStream(.noError)), promise: nil)
+        // A short body ends its stream by itself. Some clients take a reset for a failure if it comes with the answer.
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        stallTimer?.cancel()
+        stallTimer = context.eventLoop.scheduleTask(in: ConnectionHandler.grace) {
+            let codec = try? bound.value.pipeline.syncOperations.context(
+                handlerType: HTTP2FramePayloadToHTTP1ServerCodec.self)
+            codec?.writeAndFlush(NIOAny(HTTP2Frame.FramePayload.rstStream(.noError)), promise: nil)
+        }
     }
 
     private func note(_ request: Request, at end: NIODeadline) {

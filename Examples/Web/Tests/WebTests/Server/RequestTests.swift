@@ -60,6 +60,32 @@ struct RequestTests {
         try web.stop()
     }
 
+    @Test("a stream that is answered early ends when its body does, or a second later")
+    func earlyAnswer() throws {
+        let client = try RawHTTP2(port: web.port)
+        func begin(_ stream: UInt32) {
+            client.send(RawHTTP2.headers, RawHTTP2.endHeaders, stream, RawHTTP2.head("POST", "/echo"))
+            client.send(RawHTTP2.data, 0, stream, [UInt8](repeating: 0x78, count: 1_001))
+        }
+        /// The next frame that ends the stream, or the daemon's side of it.
+        func ending(_ stream: UInt32) -> RawHTTP2.Frame? {
+            while let frame = client.next() {
+                let endsSide = frame.type == RawHTTP2.data && frame.flags & RawHTTP2.endStream != 0
+                if endsSide && frame.stream == stream || frame.error != nil { return frame }
+            }
+            return nil
+        }
+        begin(1)
+        #expect(ending(1)?.type == RawHTTP2.data)
+        client.send(RawHTTP2.data, RawHTTP2.endStream, 1, [0x78])
+        begin(3)
+        // A reset of the first would come before.
+        #expect(ending(3)?.type == RawHTTP2.data)
+        let reset = ending(3)
+        #expect(reset?.type == RawHTTP2.reset && reset?.error == 0)
+        try web.stop()
+    }
+
     @Test("a client that has ended its output gets its answers")
     func halfClosed() throws {
         let client = try RawClient(port: web.port)
