@@ -63,11 +63,15 @@ struct DatagramSocketTests {
     func unnamed() throws {
         try withSimulation { simulation in
             let (loop, log) = (simulation.loop, DatagramLog())
-            let address = try Endpoint(path: "/tmp/rlk-datagrams-stale-\(getpid())")
-            let stale = RealSystem.shared.datagramSocket(AF_UNIX)
-            #expect(RealSystem.shared.bind(stale, to: address) == 0)
+            let path = "/tmp/rlk-datagrams-stale-\(getpid())"
+            let address = try Endpoint(path: path)
+            let live = RealSystem.shared.datagramSocket(AF_UNIX)
+            #expect(RealSystem.shared.bind(live, to: address) == 0)
             #expect(throws: SystemError.self) { try DatagramSocket(address: address, on: loop) { _, _, _ in } }
-            close(stale)
+            close(live)
+            // Until its program begins, a child of another test may hold the socket that was closed; nobody holds this one.
+            unlink(path)
+            #expect(mknod(path, S_IFSOCK | 0o600, 0) == 0)
             let server = try DatagramSocket(address: address, on: loop) { log.receive($1, $2) }
             let clients = [
                 try DatagramSocket(peer: address, on: loop), try DatagramSocket(address: .unnamed, on: loop),
