@@ -37,7 +37,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var deadline = NIODeadline.distantFuture
     private var timer: (date: NIODeadline, task: Scheduled<Void>)?
 
-    /// How long a client has, at a stop, to send one more request, which may be under way, and at the end to read.
+    /// How long a client has, at a stop, to send one more request, which may be under way; at the end to read; and on a
+    /// stream that was answered early to end its body.
     static let grace = TimeAmount.seconds(1)
 
     init(_ client: Client) {
