@@ -31,7 +31,17 @@ package final class LibeventDriver: Driver {
     /// Waits in libevent's place.
     @exclusivity(unchecked) private var pollFunction: RunLoop.PollFunction?
     /// The queue that callbacks fill during a wait. The waiting call keeps it.
-    @exclusivity(unchecked) fileprivate var ready: Unmanaged<ReadyQueue>?
+    @exclusivity(unchecked) private var ready: Unmanaged<ReadyQueue>?
+
+    // Reports are numbered. The latest wait has made those from `firstReport` up to `nextReport`. If the present wait
+    // finds one of their descriptors again, the report waits in `again`, at the place of the earlier one. That is memory of
+    // its own for the reason that `ReadyQueue` has: with arrays an event took 93 instructions more, and now 16.
+    @exclusivity(unchecked) private var firstReport = 0
+    @exclusivity(unchecked) private var nextReport = 0
+    @exclusivity(unchecked) private var again = UnsafeMutableBufferPointer<Report>.allocate(capacity: 0)
+    @exclusivity(unchecked) private var againCount = 0
+
+    private typealias Report = (watch: Unmanaged<Watch>?, events: DescriptorEvents)
 
     package init(waker: EventWaker = EventWaker()) {
         _ = Self.silenced
@@ -58,6 +68,7 @@ package final class LibeventDriver: Driver {
     }
 
     deinit {
+        again.deallocate()
         // In a child process the epoll instance is the parent's: deleting from it would make the parent deaf.
         guard !isForked else { return }
         for watch in watches.values { watch.end() }
@@ -110,9 +121,57 @@ package final class LibeventDriver: Driver {
             }
         }
         self.ready = Unmanaged.passUnretained(ready)
+        let first = nextReport
         event_base_loop(base, flags)
+        repeatReports()
+        firstReport = first
+        if nextReport - first > again.count { makeRoom() }
         self.ready = nil
         return .woke
+    }
+
+    // Descriptors are reported in the order in which they became ready. The system's order is another: a descriptor that
+    // it reports goes to the end of its queue at once, ahead of those that become ready before this one is again. One that
+    // became ready just after a wait would be the last of the next, miss the wait after that, and so on: a few of 64 busy
+    // clients waited twice as long as the others for each answer (decision 121).
+
+    /// Reports a descriptor: at once if the latest wait did not, and otherwise after those, in the order of that wait.
+    @inline(__always)
+    fileprivate func report(_ watch: Watch, _ events: DescriptorEvents) {
+        let place = watch.latestReport &- firstReport
+        guard UInt(bitPattern: place) < UInt(bitPattern: again.count) else { return append(watch, events) }
+        again[place] = (Unmanaged.passUnretained(watch), events)
+        againCount &+= 1
+    }
+
+    @inline(__always)
+    private func append(_ watch: Watch, _ events: DescriptorEvents) {
+        watch.latestReport = nextReport
+        nextReport &+= 1
+        ready?.with { $0.append(watch.token, events) }
+    }
+
+    @inline(__always)
+    private func repeatReports() {
+        guard var next = again.baseAddress else { return }
+        var rest = againCount
+        againCount = 0
+        while rest > 0 {
+            let (watch, events) = next.pointee
+            if let watch {
+                next.pointee.watch = nil
+                watch.with { append($0, events) }
+                rest &-= 1
+            }
+            next += 1
+        }
+    }
+
+    @inline(never)
+    private func makeRoom() {
+        again.deallocate()
+        again = .allocate(capacity: 2 * (nextReport - firstReport))
+        again.initialize(repeating: (nil, []))
     }
 
     /// Setting the descriptor also clears an expiry.
@@ -200,15 +259,17 @@ package final class EventWaker: Waker {
 
 /// The interest in one descriptor.
 private final class Watch {
-    // Unowned and unsafe: the driver keeps its watches, and ends them before it goes.
-    private unowned(unsafe) let driver: LibeventDriver
-    private let token: SourceToken
+    /// The driver, which keeps its watches, and ends them before it goes.
+    private let driver: Unmanaged<LibeventDriver>
+    let token: SourceToken
     /// The descriptor that watches the wall clock: it is read when it reports, and closed at the end.
     private let clock: Int32?
     private var event: UnsafeMutablePointer<event>?
+    /// The number of the latest report.
+    @exclusivity(unchecked) var latestReport = -1
 
     init(driver: LibeventDriver, token: SourceToken, clock: Int32? = nil) {
-        self.driver = driver
+        self.driver = Unmanaged.passUnretained(driver)
         self.token = token
         self.clock = clock
     }
@@ -244,7 +305,7 @@ private final class Watch {
         if Int32(what) & EV_READ != 0 { events.insert(.readable) }
         if Int32(what) & EV_WRITE != 0 { events.insert(.writable) }
         if let clock { rlk_clock_watch_read(clock) }
-        driver.ready?.with { $0.append(token, events) }
+        driver.with { $0.report(self, events) }
     }
 }
 

@@ -21,17 +21,22 @@ final class FlushGroup {
 
     private static let size = 4
     /// The longest time that a channel may take if others are to wait for it: a few times that of a request of HTTP.
-    private static let longestRead: Int64 = 50_000
+    private static let longestRead: Int64 = 100_000
 
     /// Sends the output of `channel` with that of the others, or earlier if a handler runs the loop.
-    func add(_ channel: LoopChannel, on loop: RunLoop) {
-        channels.append(channel)
-        guard !isSendPosted else { return }
-        isSendPosted = true
-        loop.perform(inModes: .every) { [self] in
-            isSendPosted = false
-            send()
+    ///
+    /// - Returns: `false` if the loop has ended.
+    func add(_ channel: LoopChannel) -> Bool {
+        if !isSendPosted {
+            guard let loop = channel.loopOfChannel.loop else { return false }
+            isSendPosted = true
+            loop.perform(inModes: .every) { [self] in
+                isSendPosted = false
+                send()
+            }
         }
+        channels.append(channel)
+        return true
     }
 
     /// Called when a channel has been read and its handlers have returned.

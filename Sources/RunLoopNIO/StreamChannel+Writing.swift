@@ -13,12 +13,11 @@ extension StreamChannel {
             sendsNextFlush = false
             return false
         }
-        guard !writes.hasPromises, knownWritability, outputClosing == nil, writes.bytes < Self.mostDeferred,
-            let loop = loopOfChannel.loop
-        else { return false }
-        if !isDeferred { loopOfChannel.flushGroup.add(self, on: loop) }
-        isDeferred = true
-        return true
+        guard !writes.hasPromises, knownWritability, outputClosing == nil, writes.bytes < Self.mostDeferred else {
+            return false
+        }
+        if !isDeferred { isDeferred = loopOfChannel.flushGroup.add(self) }
+        return isDeferred
     }
 
     /// Sends the output that was deferred, if any.

@@ -213,12 +213,12 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         writes.flush()
         guard isLive, !isBlocked, writes.hasFlushed, !deferFlush() else { return }
         flushNow()
-        updateInterest()
+        if isBlocked { updateInterest() }
     }
 
     override func sendDeferred() {
         flushDeferred()
-        updateInterest()
+        if isBlocked { updateInterest() }
     }
 
     // MARK: Closing
