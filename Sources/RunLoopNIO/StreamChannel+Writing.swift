@@ -40,7 +40,13 @@ extension StreamChannel {
                 knownWritability = true
                 pipeline.syncOperations.fireChannelWritabilityChanged()
             }
-            guard isOpen else { return }
+            guard isOpen else {
+                // As in SwiftNIO, a handler that closes the channel just before its output ends is told of that end.
+                if progress == .complete, endsOutput, !isOutputShut, !isInputShut {
+                    pipeline.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
+                }
+                return
+            }
             if progress == .complete {
                 guard endsOutput, !isOutputShut else { continue }
                 if isInputShut { return closeAll(ChannelError.outputClosed, nil) }

@@ -318,6 +318,41 @@ private struct Ground: Sendable {
 struct ConformanceTests {
     @Test("random programs of handlers have the same events")
     func programs() throws {
+        try withGrounds { theirs, ours in
+            let first = UInt64(amount(of: "SEED", usually: 0))
+            var differences = 0
+            for seed in first..<first + UInt64(amount(of: "PROGRAMS", usually: 300)) {
+                var random = SeededGenerator(seed: seed)
+                let program = Program(using: &random)
+                let (expected, found) = try traces(of: program, theirs, ours)
+                guard expected != found else { continue }
+                let same = zip(expected, found).prefix { $0 == $1 }.count
+                func part(_ trace: [String]) -> String {
+                    trace.dropFirst(max(0, same - 4)).prefix(12).joined(separator: ", ")
+                }
+                Issue.record(
+                    "seed \(seed): \(program)\nSwiftNIO: \(part(expected))\nrun loop: \(part(found))")
+                differences += 1
+                if differences == 3 { return }
+            }
+        }
+    }
+
+    @Test("a handler that closes the channel just before its output ends is told of that end")
+    func closedBeforeOutputEnds() throws {
+        try withGrounds { theirs, ours in
+            var random = SeededGenerator(seed: 0)
+            var program = Program(using: &random)
+            (program.waterMark, program.hasPromises) = ((1, 20_000), false)
+            program.steps = [.write(100), .close(.output), .write(30_000)]
+            program.reactions = [.writability: [.flush, .close(.all)]]
+            let (expected, found) = try traces(of: program, theirs, ours)
+            #expect(expected == found)
+            #expect(found.contains("outputClosed inactive"))
+        }
+    }
+
+    private func withGrounds(_ body: (_ theirs: Ground, _ ours: Ground) throws -> Void) throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { try? group.syncShutdownGracefully() }
         let thread = LoopThread(name: "nio") { loop in loop.add(CustomSource(), forMode: .common) }
@@ -334,27 +369,17 @@ struct ConformanceTests {
             RunLoopClientBootstrap(group: eventLoop).channelInitializer(initialize).withConnectedSocket(descriptor)
         }
         defer { ours.close() }
-        let first = UInt64(amount(of: "SEED", usually: 0))
-        var differences = 0
-        for seed in first..<first + UInt64(amount(of: "PROGRAMS", usually: 300)) {
-            var random = SeededGenerator(seed: seed)
-            let program = Program(using: &random)
-            var (expected, found): ([String], [String]) = ([], [])
-            // The event loop may not have looked at the socket before it was asked whether it is done.
-            for pause: TimeAmount in [.microseconds(20), .microseconds(200), .milliseconds(2), .milliseconds(20)] {
-                (expected, found) = (try theirs.run(program, pause), try ours.run(program, pause))
-                if expected == found { break }
-            }
-            guard expected != found else { continue }
-            let same = zip(expected, found).prefix { $0 == $1 }.count
-            func part(_ trace: [String]) -> String {
-                trace.dropFirst(max(0, same - 4)).prefix(12).joined(separator: ", ")
-            }
-            Issue.record(
-                "seed \(seed): \(program)\nSwiftNIO: \(part(expected))\nrun loop: \(part(found))")
-            differences += 1
-            if differences == 3 { return }
+        try body(theirs, ours)
+    }
+
+    private func traces(of program: Program, _ theirs: Ground, _ ours: Ground) throws -> ([String], [String]) {
+        var (expected, found): ([String], [String]) = ([], [])
+        // The event loop may not have looked at the socket before it was asked whether it is done.
+        for pause: TimeAmount in [.microseconds(20), .microseconds(200), .milliseconds(2), .milliseconds(20)] {
+            (expected, found) = (try theirs.run(program, pause), try ours.run(program, pause))
+            if expected == found { break }
         }
+        return (expected, found)
     }
 }
 #endif
