@@ -10,7 +10,7 @@ package protocol Driver: AnyObject {
     var waker: any Waker { get }
 
     /// Sleeps until `deadline`, until a watched descriptor is ready, or until woken. If the deadline has come already,
-    /// it only looks. Ready descriptors are appended to `ready`, in the order in which they became ready.
+    /// it only looks. Ready descriptors are appended to `ready`.
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome
 
     /// A descriptor that another loop finds readable when a wait would end. Its owner may poll it and nothing else.
