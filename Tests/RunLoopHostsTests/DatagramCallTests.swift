@@ -61,6 +61,7 @@ private final class DatagramBench {
         case .file: return try! Endpoint(path: directory + "missing/socket")
         case .any: return try! Endpoint(family == AF_INET6 ? "::" : "0.0.0.0", port: 0)
         case .loopback: return try! Endpoint(family == AF_INET6 ? "::1" : "127.0.0.1", port: 0)
+        case .otherLoopback: return try! Endpoint(family == AF_INET6 ? "::ffff:127.0.0.2" : "127.0.0.2", port: 0)
         case .foreign: return try! Endpoint(family == AF_INET6 ? "2001:db8::1" : "192.0.2.1", port: 9)
         case .refuser: return refuserAddress(family)
         }
@@ -85,19 +86,24 @@ private final class DatagramBench {
         result(Int(system.connect(sockets[index], to: self.place(place, family))))
     }
 
-    func send(_ counts: [Int], on index: Int, to place: DatagramPlace?, _ family: Int32) -> String {
+    func send(
+        _ counts: [Int], on index: Int, to place: DatagramPlace?, from source: DatagramPlace? = nil,
+        typeOfService: Int32 = -1, _ family: Int32
+    ) -> String {
         let address = place.map { self.place($0, family) } ?? Endpoint()
+        let source = source.map { self.place($0, family) } ?? Endpoint()
         let bytes = (0..<(counts.max() ?? 0)).map { UInt8(truncatingIfNeeded: $0) }
         var slots = counts.map { count in
             var slot = DatagramSlot()
-            (slot.address, slot.bytes) = (
-                address, UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
-            )
+            (slot.address, slot.localAddress, slot.typeOfService) = (address, source, typeOfService)
+            slot.bytes = .allocate(byteCount: count, alignment: 1)
             slot.bytes.copyBytes(from: bytes.prefix(count))
             return slot
         }
         defer { for slot in slots { slot.bytes.deallocate() } }
-        return slots.withUnsafeMutableBufferPointer { result(system.send(sockets[index], $0)) }
+        return slots.withUnsafeMutableBufferPointer {
+            result(system.send(sockets[index], $0, inSegments: false))
+        }
     }
 
     func write(_ count: Int, on index: Int) -> String {
@@ -111,11 +117,14 @@ private final class DatagramBench {
             return slot
         }
         defer { for slot in slots { slot.bytes.deallocate() } }
-        let received = slots.withUnsafeMutableBufferPointer { system.receive(sockets[index], into: $0) }
+        let received = slots.withUnsafeMutableBufferPointer {
+            system.receive(sockets[index], into: $0, withFacts: system.localAddress(of: sockets[index]).port != nil)
+        }
         guard received > 0 else { return result(received) }
         return slots.prefix(received).map { slot in
             let sum = slot.bytes.prefix(slot.length).reduce(0) { $0 + Int($1) }
-            return "\(slot.length) bytes (\(sum)) of \(name(slot.address))"
+            let facts = slot.localAddress.port.map { _ in "\(slot.localAddress)" } ?? "unknown"
+            return "\(slot.length) bytes (\(sum)) of \(name(slot.address)) to \(facts) (\(slot.typeOfService))"
         }.joined(separator: ", ")
     }
 
@@ -132,6 +141,17 @@ private final class DatagramBench {
         system.setOption(sockets[index], Int32(IPPROTO_IP), IP_RECVERR, 1)
         system.setOption(sockets[index], Int32(IPPROTO_IPV6), IPV6_RECVERR, 1)
         return ""
+    }
+
+    func reportFacts(of index: Int, _ family: Int32) -> String {
+        system.reportFacts(of: sockets[index], family, together: false)
+        return ""
+    }
+
+    func setTypeOfService(_ value: Int32, of index: Int, _ family: Int32) -> String {
+        let isSix = family == AF_INET6
+        let level = Int32(isSix ? IPPROTO_IPV6 : IPPROTO_IP)
+        return result(Int(system.setOption(sockets[index], level, isSix ? IPV6_TCLASS : Int32(IP_TOS), value)))
     }
 
     func option(_ level: Int32, _ option: Int32, of index: Int) -> String {
@@ -153,7 +173,7 @@ private final class DatagramBench {
 
 /// An address for a random call.
 private enum DatagramPlace {
-    case socket(Int), path(Int), abstract(Int), file, any, loopback, foreign, refuser
+    case socket(Int), path(Int), abstract(Int), file, any, loopback, otherLoopback, foreign, refuser
 }
 
 @Suite("Simulated datagram sockets, call by call")
@@ -256,8 +276,12 @@ struct DatagramCallTests {
                         Int.random(in: 0..<100, using: &random)
                     }
                     unread += counts.count
-                    isSame = both("send \(counts) on \(index) to \(place.map { "\($0)" } ?? "the peer")") {
-                        $0.send(counts, on: index, to: place, family)
+                    let source: DatagramPlace? = [nil, nil, .any, .loopback, .otherLoopback, .foreign]
+                        .randomElement(using: &random)!
+                    let typeOfService = [-1, 0, 1, 46 << 2, 255].randomElement(using: &random)! as Int32
+                    let way = "from \(source.map { "\($0)" } ?? "its address") (\(typeOfService))"
+                    isSame = both("send \(counts) on \(index) to \(place.map { "\($0)" } ?? "the peer") \(way)") {
+                        $0.send(counts, on: index, to: place, from: source, typeOfService: typeOfService, family)
                     }
                 case (8, let index?):
                     guard unread < 40 || family == AF_UNIX else { continue }
@@ -273,12 +297,19 @@ struct DatagramCallTests {
                     }
                     if log.last!.contains("bytes") { unread -= log.last!.split(separator: " bytes").count - 1 }
                 case (13, let index?):
-                    switch Int.random(in: 0..<6, using: &random) {
+                    switch Int.random(in: 0..<9, using: &random) {
                     case 0 where family != AF_UNIX:
                         isSame = both("take an error of \(index)") { $0.takeQueuedError(index) }
                     case 1 where family != AF_UNIX:
                         refusable.insert(index)
                         isSame = both("queue errors of \(index)") { $0.queueErrors(of: index) }
+                    case 6 where family != AF_UNIX, 7 where family != AF_UNIX:
+                        isSame = both("report facts of \(index)") { $0.reportFacts(of: index, family) }
+                    case 8 where family != AF_UNIX:
+                        let value = Int32.random(in: 0...255, using: &random)
+                        isSame = both("type of service \(value) of \(index)") {
+                            $0.setTypeOfService(value, of: index, family)
+                        }
                     case 2: isSame = both("error of \(index)") { $0.option(SOL_SOCKET, SO_ERROR, of: index) }
                     case 3: isSame = both("type of \(index)") { $0.option(SOL_SOCKET, SO_TYPE, of: index) }
                     case 4: isSame = both("listen on \(index)") { $0.listen(index) }

@@ -224,4 +224,26 @@ struct DatagramNetworkTests {
             caller.socket.close()
         }
     }
+
+    @Test("an answer from the address that was asked reaches a connected client, and no other answer does")
+    func askedAddress() throws {
+        try withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let asked = Log<String>()
+            network.addHost("server", addresses: [server, "10.1.0.2"]) { loop in
+                _ = try DatagramSocket(address: Endpoint("0.0.0.0", port: 7), on: loop) { socket, bytes, header in
+                    asked("\(header.localAddress!) \(header.typeOfService)")
+                    socket.send("1", to: header.sender)
+                    socket.send("2", to: header.sender, from: header.localAddress)
+                    socket.send("3", to: header.sender, from: try! Endpoint("10.1.0.3", port: 0))
+                }
+            }
+            simulation.advance(by: .milliseconds(1))
+            let caller = try Caller(simulation.loop, peer: Endpoint("10.1.0.2", port: 7))
+            caller.socket.send("question", typeOfService: 2)
+            simulation.advance(by: .milliseconds(10))
+            #expect(asked.entries == ["10.1.0.2:7 2"] && caller.numbers == [2])
+            caller.socket.close()
+        }
+    }
 }

@@ -31,14 +31,32 @@ struct rlk_datagram {
     socklen_t address_length;
     /// How long a received datagram was, which may be more than there is room for.
     size_t length;
+    /// The address of this machine that it was sent to, or that it leaves from, without a port: a `sockaddr_in` or
+    /// `sockaddr_in6`, for which there is room. Its length is 0 if the address is not known, or left to the system.
+    void *local_address;
+    socklen_t local_length;
+    /// The interface at which it has arrived; 0 if that is not known.
+    unsigned interface;
+    /// The type of service of IPv4, or the traffic class of IPv6; negative if it is left to the socket.
+    int type_of_service;
+    /// The size of each of several received datagrams of one sender that are in one piece; the last one may be shorter.
+    /// 0 for a single datagram.
+    size_t segment_size;
 };
+
+/// Options of the level IPPROTO_UDP, which older headers do not have.
+enum { RLK_UDP_SEGMENT = 103, RLK_UDP_GRO = 104 };
 
 /// The most datagrams of a call.
 enum { RLK_MOST_DATAGRAMS = 16 };
 
-/// As `recvmmsg` and `sendmmsg`, without blocking and without a signal: how many, or -1 and errno.
-int rlk_receive_datagrams(int descriptor, struct rlk_datagram *datagrams, int count);
-int rlk_send_datagrams(int descriptor, const struct rlk_datagram *datagrams, int count);
+/// As `recvmmsg`, without blocking: how many, or -1 and errno. `with_facts` asks for local addresses, types of service and
+/// sizes of segments. Do not ask a Unix socket, whose peer could open descriptors in this process then.
+int rlk_receive_datagrams(int descriptor, struct rlk_datagram *datagrams, int count, int with_facts);
+
+/// As `sendmmsg`, without blocking and without a signal: how many, or -1 and errno. `in_segments` hands equally long ones
+/// to one peer to the kernel in one piece, which a socket of UDP takes that has the option RLK_UDP_SEGMENT.
+int rlk_send_datagrams(int descriptor, const struct rlk_datagram *datagrams, int count, int in_segments);
 
 /// Takes the oldest error from the queue of a socket, with the receiver of the datagram that has failed. Returns whether
 /// there was one; `is_local` says that the call has reported it already.

@@ -27,8 +27,12 @@ final class SystemDescription: OpenDescription, DatagramCalls {
     func connect(to address: Endpoint) -> Int32 { real.connect(descriptor, to: address) }
     func endWriting() { real.endWriting(descriptor) }
     func resetWhenClosed() { real.resetWhenClosed(descriptor) }
-    func receive(into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int { real.receive(descriptor, into: slots) }
-    func send(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int { real.send(descriptor, slots) }
+    func receive(into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool) -> Int {
+        real.receive(descriptor, into: slots, withFacts: withFacts)
+    }
+    func send(_ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool) -> Int {
+        real.send(descriptor, slots, inSegments: inSegments)
+    }
     func takeQueuedError() -> QueuedError? { real.takeQueuedError(descriptor) }
     func changeMembership(joins: Bool, group: Endpoint, interface: String?) -> Int32 {
         real.changeMembership(descriptor, joins: joins, group: group, interface: interface)
@@ -55,8 +59,8 @@ protocol SocketCalls: OpenDescription {
 
 /// The calls of a datagram socket, besides those of any socket.
 protocol DatagramCalls: SocketCalls {
-    func receive(into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
-    func send(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
+    func receive(into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool) -> Int
+    func send(_ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool) -> Int
     func takeQueuedError() -> QueuedError?
     func changeMembership(joins: Bool, group: Endpoint, interface: String?) -> Int32
 }

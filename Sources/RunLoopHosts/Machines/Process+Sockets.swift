@@ -94,14 +94,14 @@ extension Process {
         descriptors.add(SimulatedDatagramSocket(family, in: machine.sockets))
     }
 
-    func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+    func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool) -> Int {
         guard let socket = datagrams(of: descriptor) else { return -1 }
-        return exchange("receive from", socket) { _ in socket.receive(into: slots) }
+        return exchange("receive from", socket) { _ in socket.receive(into: slots, withFacts: withFacts) }
     }
 
-    func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+    func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool) -> Int {
         guard let socket = datagrams(of: descriptor) else { return -1 }
-        return exchange("send to", socket) { _ in socket.send(slots) }
+        return exchange("send to", socket) { _ in socket.send(slots, inSegments: inSegments) }
     }
 
     func takeQueuedError(_ descriptor: Int32) -> QueuedError? { datagrams(of: descriptor)?.takeQueuedError() }

@@ -3,6 +3,13 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
+/// Where a datagram of UDP comes from and goes to, and how.
+struct DatagramWay {
+    let source: Endpoint
+    let target: Endpoint
+    let typeOfService: Int32
+}
+
 extension SimulatedDatagramSocket {
     /// The largest datagram of UDP: as long as a packet may be, with the headers.
     private var mostBytes: Int { family == AF_INET6 ? 65_527 : 65_507 }
@@ -30,38 +37,54 @@ extension SimulatedDatagramSocket {
     }
 
     /// The address that a datagram goes to, and the one that its receiver sees.
-    private func route(to address: Endpoint) -> (target: Endpoint, source: Endpoint)? {
+    ///
+    /// - Parameter wanted: the address from which it is to leave; empty if there is none.
+    private func route(
+        to address: Endpoint, from wanted: Endpoint = Endpoint()
+    ) -> (target: Endpoint, source: Endpoint)? {
         guard address.family == family || (family == AF_INET6 && address.family == AF_INET) else {
             return failure(EAFNOSUPPORT)
         }
         let address = address.withoutMapping
-        let target = address.isWildcard ? address.loopback : address
+        let wanted = wanted.withoutMapping
+        if wanted.port != nil {
+            guard wanted.family == address.family else { return failure(EINVAL) }
+            let isOwn = wanted.isWildcard || table.owns(wanted)
+            guard isOwn else { return failure(wanted.family == AF_INET ? ENETUNREACH : EINVAL) }
+        }
+        // As on Linux, the address of all takes the place of an IPv4 socket's own, and not of an IPv6 socket's.
+        let isReplaced = wanted.port != nil && !(wanted.family == AF_INET6 && wanted.isWildcard)
+        let own = isReplaced ? wanted : localAddress
+        let target = address.isWildcard ? address.receiver(of: own) : address
         guard !target.isBroadcast || option(SOL_SOCKET, SO_BROADCAST) == 1 else { return failure(EACCES) }
-        guard let source = source(for: target) else { return failure(ENETUNREACH) }
+        guard let source = source(for: target, own) else { return failure(ENETUNREACH) }
         return (target, source)
     }
 
     /// The address that a receiver sees; `nil` if there is no way to it.
-    private func source(for target: Endpoint) -> Endpoint? {
+    private func source(for target: Endpoint, _ own: Endpoint) -> Endpoint? {
         let isForMany = target.isMulticast || target.isBroadcast
         let other = isForMany ? nil : table.table(at: target)
         guard isForMany || other != nil else { return nil }
-        guard localAddress.isWildcard else { return localAddress }
+        guard own.isWildcard else { return own.with(port: localAddress.port!) }
         let host = other === table ? target.hostText : table.address(of: target.family)
         return host.map { try! Endpoint($0, port: localAddress.port!) }
     }
 
-    func sendInternet(_ bytes: UnsafeRawBufferPointer, to address: Endpoint?) -> Int {
+    func sendInternet(_ bytes: UnsafeRawBufferPointer, to address: Endpoint?, _ slot: DatagramSlot) -> Int {
         bindUnlessBound()
         guard bytes.count <= 0xffff || family == AF_INET6 else { return failure(EMSGSIZE) }
         if address?.port == 0 { return failure(EINVAL) }
         guard let address = address ?? connectedAddress else { return failure(EDESTADDRREQ) }
-        guard let (target, source) = route(to: address) else { return -1 }
+        guard let (target, source) = route(to: address, from: slot.localAddress) else { return -1 }
         guard bytes.count <= mostBytes else { return tooLong(for: target) }
         if let reason = reasonAgainstSending() { return failure(reason) }
         let bytes = Array(bytes)
+        let usual = option(of: target.family, six: IPV6_TCLASS, four: Int32(IP_TOS)) ?? 0
+        let typeOfService = slot.typeOfService < 0 ? usual : slot.typeOfService
+        let way = DatagramWay(source: source, target: target, typeOfService: typeOfService)
         if target.isMulticast || target.isBroadcast {
-            sendToAll(bytes, to: target, from: source)
+            sendToAll(bytes, on: way)
             return bytes.count
         }
         let path = NetworkPath(from: table, to: table.table(at: target)!)
@@ -69,11 +92,28 @@ extension SimulatedDatagramSocket {
         network.carry(bytes, to: target, on: path) { [weak self, network] in
             guard let other = path.to as? SocketTable else { return }
             if let receiver = other.datagramSocket(at: target, from: source) {
-                return receiver.accept(bytes, from: source)
+                return receiver.accept(bytes, on: way)
             }
-            network.carry([], to: source, on: path.back) { [weak self] in self?.wasRefused(by: target) }
+            network.carry([], to: source, on: path.back) { [weak self] in self?.wasRefused(on: way) }
         }
         return bytes.count
+    }
+
+    /// Writes into a slot what the socket reports about a datagram that has come on a way.
+    func note(_ way: DatagramWay?, in slot: inout DatagramSlot) {
+        (slot.localAddress, slot.typeOfService) = (Endpoint(), -1)
+        guard let way else { return }
+        let target = way.target
+        if option(of: family, six: IPV6_RECVPKTINFO, four: Int32(IP_PKTINFO)) == 1 {
+            // As on Linux, the own address for what goes to many, which IPv6 does not tell.
+            let isForMany = target.isMulticast || target.isBroadcast
+            let answers = isForMany && family == AF_INET ? table.address(of: family) : nil
+            let address = isForMany ? answers.map { try! Endpoint($0, port: 0) } : target.mapped(for: family)
+            slot.localAddress = address?.with(port: 0) ?? Endpoint()
+        }
+        if option(of: target.family, six: IPV6_RECVTCLASS, four: Int32(IP_RECVTOS)) == 1 {
+            slot.typeOfService = way.typeOfService
+        }
     }
 
     private func tooLong(for target: Endpoint) -> Int {
@@ -84,14 +124,15 @@ extension SimulatedDatagramSocket {
     }
 
     /// Sends to a group, or to all hosts. Nobody refuses that.
-    private func sendToAll(_ bytes: [UInt8], to target: Endpoint, from source: Endpoint) {
+    private func sendToAll(_ bytes: [UInt8], on way: DatagramWay) {
+        let target = way.target
         let (family, isGroup) = (target.family, target.isMulticast)
         let isLocal = isGroup && option(of: family, six: IPV6_MULTICAST_HOPS, four: Int32(IP_MULTICAST_TTL)) == 0
         let loops = !isGroup || option(of: family, six: IPV6_MULTICAST_LOOP, four: Int32(IP_MULTICAST_LOOP)) == 1
         for case let other as SocketTable in network.nodes {
             guard other === table ? loops : !isLocal else { continue }
             network.carry(bytes, to: target, on: NetworkPath(from: table, to: other)) {
-                for receiver in other.datagramSockets(at: target) { receiver.accept(bytes, from: source) }
+                for receiver in other.datagramSockets(at: target) { receiver.accept(bytes, on: way) }
             }
         }
     }
@@ -115,6 +156,11 @@ extension Endpoint {
 
     /// Whether it stands for all hosts of a network.
     var isBroadcast: Bool { hostText == "255.255.255.255" }
+
+    /// The address to which a datagram to the wildcard goes, as on Linux: with IPv4 the one that it leaves from.
+    fileprivate func receiver(of own: Endpoint) -> Endpoint {
+        family == AF_INET && own.family == AF_INET && !own.isWildcard ? own.with(port: port!) : loopback
+    }
 
     /// An IPv4 address as an IPv6 socket sees it.
     func mapped(for family: Int32) -> Endpoint {

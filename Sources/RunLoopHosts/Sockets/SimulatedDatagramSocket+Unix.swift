@@ -77,7 +77,7 @@ extension SimulatedDatagramSocket {
             }
         }
         guard !other.isFull(for: self) else { return failure(EAGAIN) }
-        other.add(Arrival(Array(bytes), from: localAddress, self))
+        other.add(Arrival(Array(bytes), fromUnix: self))
         tell()
         return bytes.count
     }

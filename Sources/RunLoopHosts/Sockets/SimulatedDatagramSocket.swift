@@ -19,10 +19,18 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
         let origin: SimulatedDatagramSocket?
         /// As much as it counts.
         let charge: Int
+        /// Where it has gone, and how; `nil` for a Unix socket.
+        let way: DatagramWay?
 
-        init(_ bytes: [UInt8], from source: Endpoint, _ origin: SimulatedDatagramSocket? = nil) {
-            (self.bytes, self.source, self.origin) = (bytes, source, origin)
-            charge = origin == nil ? bytes.count + bookkeeping : chargeOfUnix(bytes.count)
+        /// A datagram of UDP, for a socket of a family.
+        init(_ bytes: [UInt8], on way: DatagramWay, for family: Int32) {
+            (self.bytes, self.way, origin) = (bytes, way, nil)
+            (source, charge) = (way.source.mapped(for: family), bytes.count + bookkeeping)
+        }
+
+        init(_ bytes: [UInt8], fromUnix origin: SimulatedDatagramSocket) {
+            (self.bytes, self.origin, way) = (bytes, origin, nil)
+            (source, charge) = (origin.localAddress, chargeOfUnix(bytes.count))
         }
 
         var sender: Endpoint { origin?.localAddress ?? source }
@@ -100,13 +108,13 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
     // MARK: Receiving
 
     /// Takes a datagram, or drops it if there is no room.
-    func accept(_ bytes: [UInt8], from source: Endpoint) {
+    func accept(_ bytes: [UInt8], on way: DatagramWay) {
         guard isOpen, arrivedCharge <= receiveBuffer else {
             network.simulation.note(.lost(bytes.count), from: table.name, to: table.name, bytes: bytes)
             network.simulation.meet(.datagramLost)
             return
         }
-        add(Arrival(bytes, from: source.mapped(for: family)))
+        add(Arrival(bytes, on: way, for: family))
     }
 
     func add(_ arrival: Arrival) {
@@ -120,13 +128,14 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
         receive(into: room).map { min($0.bytes.count, room.count) } ?? -1
     }
 
-    func receive(into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+    func receive(into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool) -> Int {
         var count = 0
         while count < slots.count, count == 0 || (error == 0 && hasInput),
             let arrival = receive(into: slots[count].bytes)
         {
             slots[count].length = arrival.bytes.count
             slots[count].address = arrival.sender
+            if withFacts { note(arrival.way, in: &slots[count]) }
             count += 1
         }
         return count > 0 ? count : -1
@@ -160,20 +169,21 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
 
     // MARK: Sending
 
-    override func write(_ bytes: UnsafeRawBufferPointer) -> Int { send(bytes, to: nil) }
+    override func write(_ bytes: UnsafeRawBufferPointer) -> Int { send(bytes, DatagramSlot()) }
 
-    func send(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+    func send(_ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool) -> Int {
         var count = 0
         for slot in slots {
-            let address = slot.address.family == 0 ? nil : slot.address
-            guard send(UnsafeRawBufferPointer(slot.bytes), to: address) >= 0 else { break }
+            guard send(UnsafeRawBufferPointer(slot.bytes), slot) >= 0 else { break }
             count += 1
         }
         return count > 0 ? count : -1
     }
 
-    private func send(_ bytes: UnsafeRawBufferPointer, to address: Endpoint?) -> Int {
-        family == AF_UNIX ? sendUnix(bytes, to: address) : sendInternet(bytes, to: address)
+    /// Sends bytes to the address of a slot, from the source and with the type of service that it has.
+    private func send(_ bytes: UnsafeRawBufferPointer, _ slot: DatagramSlot) -> Int {
+        let address = slot.address.family == 0 ? nil : slot.address
+        return family == AF_UNIX ? sendUnix(bytes, to: address) : sendInternet(bytes, to: address, slot)
     }
 
     func endWriting() {
@@ -185,9 +195,12 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
 
     // MARK: Errors
 
-    /// Learns that the machine of a peer has refused a datagram.
-    func wasRefused(by address: Endpoint) {
-        guard isOpen, connectedAddress.map({ $0 == address }) ?? queuesErrors else { return }
+    /// Learns that the machine of a peer has refused a datagram, unless it has left from another address than its own.
+    func wasRefused(on way: DatagramWay) {
+        let address = way.target
+        guard isOpen, localAddress.isWildcard || localAddress.hostText == way.source.hostText,
+            connectedAddress.map({ $0 == address }) ?? queuesErrors
+        else { return }
         note(QueuedError(errno: ECONNREFUSED, peer: address, isLocal: false))
         error = ECONNREFUSED
     }

@@ -44,9 +44,11 @@ final class SocketTable: NetworkNode {
             let reason = disk.reason(againstNewFileAt: Directories.absolute(path, from: "/"))
             return reason == EEXIST ? EADDRINUSE : reason
         }
-        let isOwn = address.isWildcard || address.isLoopback || addresses.contains(address.hostText)
-        return isOwn ? nil : EADDRNOTAVAIL
+        return address.isWildcard || owns(address) ? nil : EADDRNOTAVAIL
     }
+
+    /// Whether an address of the internet is one of the machine's own.
+    func owns(_ address: Endpoint) -> Bool { address.isLoopback || addresses.contains(address.hostText) }
 
     /// Binds a socket to the place of its local address.
     ///

@@ -145,36 +145,36 @@ final class TapedSystem: SystemCalls {
 
     func datagramSocket(_ family: Int32) -> Int32 { call(.datagramSocket, family, .int32, real.datagramSocket) }
 
-    func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+    func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool) -> Int {
         let received = call(.receiveDatagrams, descriptor, .datagrams(tapes.payload)) { descriptor in
-            let count = real.receive(descriptor, into: slots)
+            let count = real.receive(descriptor, into: slots, withFacts: withFacts)
             return Datagrams(
                 count: count,
                 received: slots.prefix(max(0, count)).map { slot in
-                    .init(
-                        address: slot.address, length: slot.length,
-                        bytes: Array(slot.bytes.prefix(min(slot.length, slot.bytes.count))))
+                    .init(slot: slot, bytes: Array(slot.bytes.prefix(min(slot.length, slot.bytes.count))))
                 })
         }
         if isReplay {
             for (index, datagram) in received.received.enumerated().prefix(slots.count) {
                 tapes.needPayload()
-                (slots[index].address, slots[index].length) = (datagram.address, datagram.length)
-                slots[index].bytes.copyBytes(from: datagram.bytes.prefix(slots[index].bytes.count))
+                let room = slots[index].bytes
+                slots[index] = datagram.slot
+                slots[index].bytes = room
+                room.copyBytes(from: datagram.bytes.prefix(room.count))
             }
         }
         return received.count
     }
 
-    func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
+    func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool) -> Int {
         var bytes: [UInt8] = []
         for slot in slots {
             bytes += slot.bytes
-            bytes += "\(slot.address)".utf8
+            bytes += "\(slot.address) \(slot.localAddress) \(slot.typeOfService)".utf8
         }
         return bytes.withUnsafeBytes { bytes in
             call(.sendDatagrams, [.number(descriptor), .number(slots.count), .digest(bytes)], .int) {
-                real.send(descriptor, slots)
+                real.send(descriptor, slots, inSegments: inSegments)
             }
         }
     }
@@ -207,8 +207,8 @@ struct Accepted {
 /// Datagrams that a call has received.
 struct Datagrams {
     struct Received {
-        var address: Endpoint
-        var length: Int
+        /// The facts, without the bytes.
+        var slot: DatagramSlot
         var bytes: [UInt8]
     }
 
@@ -251,13 +251,23 @@ extension Coding where Value == QueuedError {
 extension Coding where Value == Datagrams {
     static func datagrams(_ payload: Coding<[UInt8]>) -> Coding {
         let received = Coding<Datagrams.Received> { datagram, bytes in
-            Coding<Endpoint>.endpoint.encode(datagram.address, &bytes)
-            bytes.put(datagram.length)
+            let slot = datagram.slot
+            Coding<Endpoint>.endpoint.encode(slot.address, &bytes)
+            Coding<Endpoint>.endpoint.encode(slot.localAddress, &bytes)
+            bytes.put(slot.length)
+            bytes.put(Int(slot.typeOfService))
+            bytes.put(Int(slot.interface))
+            bytes.put(slot.segmentSize)
             payload.encode(datagram.bytes, &bytes)
         } decode: { bytes in
-            .init(
-                address: Coding<Endpoint>.endpoint.decode(&bytes), length: bytes.number(),
-                bytes: payload.decode(&bytes))
+            var slot = DatagramSlot()
+            slot.address = Coding<Endpoint>.endpoint.decode(&bytes)
+            slot.localAddress = Coding<Endpoint>.endpoint.decode(&bytes)
+            slot.length = bytes.number()
+            slot.typeOfService = bytes.int32()
+            slot.interface = UInt32(truncatingIfNeeded: bytes.number())
+            slot.segmentSize = bytes.number()
+            return .init(slot: slot, bytes: payload.decode(&bytes))
         }
         return Coding { datagrams, bytes in
             bytes.put(datagrams.count)

@@ -6,6 +6,8 @@ final class DatagramArea {
     private let slots = UnsafeMutableBufferPointer<DatagramSlot>.allocate(capacity: DatagramSlot.mostPerCall)
     /// The slots of the received datagrams that were not passed on yet.
     private var received = 0..<0
+    /// Where the next datagram of the first slot begins.
+    private var offset = 0
 
     init() {
         slots.initialize(repeating: DatagramSlot())
@@ -24,12 +26,13 @@ final class DatagramArea {
         for index in slots.indices {
             slots[index].bytes = UnsafeMutableRawBufferPointer(rebasing: memory[index * room..<(index + 1) * room])
         }
-        received = 0..<0
+        (received, offset) = (0..<0, 0)
     }
 
-    /// - Returns: how many datagrams were received, or -1 with a reason in `errno`.
-    func receive(atMost count: Int, from descriptor: Int32, _ system: any SystemCalls) -> Int {
-        let count = system.receive(descriptor, into: UnsafeMutableBufferPointer(rebasing: slots[..<count]))
+    /// - Returns: how many slots were filled, or -1 with a reason in `errno`.
+    func receive(atMost count: Int, from descriptor: Int32, withFacts: Bool, _ system: any SystemCalls) -> Int {
+        let slots = UnsafeMutableBufferPointer(rebasing: slots[..<count])
+        let count = system.receive(descriptor, into: slots, withFacts: withFacts)
         received = 0..<max(0, count)
         return count
     }
@@ -37,7 +40,13 @@ final class DatagramArea {
     var isEmpty: Bool { received.isEmpty }
 
     /// The next datagram, whose bytes are valid until the next batch.
-    func next() -> DatagramSlot? { received.popFirst().map { slots[$0] } }
+    func next() -> DatagramSlot? {
+        guard let first = received.first else { return nil }
+        let (all, segment) = (slots[first].length, slots[first].segment(at: offset))
+        offset += segment.length
+        if offset >= all { (received, offset) = (received.dropFirst(), 0) }
+        return segment
+    }
 }
 
 /// The memory that the datagram sockets of a loop share: a socket holds an area only while it has datagrams that were

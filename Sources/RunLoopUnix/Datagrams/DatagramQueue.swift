@@ -1,11 +1,35 @@
+/// The way of a datagram that is sent.
+struct DatagramRoute {
+    /// The receiver; empty for the connected peer.
+    let peer: Endpoint
+    /// The address that it leaves from; empty if the system chooses.
+    let source: Endpoint
+    /// Negative if it is left to the socket.
+    let typeOfService: Int32
+
+    init(to peer: Endpoint?, from source: Endpoint?, typeOfService: UInt8?) {
+        (self.peer, self.source) = (peer ?? Endpoint(), source ?? Endpoint())
+        self.typeOfService = typeOfService.map(Int32.init) ?? -1
+    }
+}
+
 /// Datagrams that wait to be sent, in one piece of memory.
 struct DatagramQueue {
+    /// The numbers before the addresses and the bytes of a datagram.
     private struct Header {
         let count: Int
-        let peer: Endpoint
+        let peerLength: Int16
+        let sourceLength: Int16
+        let typeOfService: Int32
+
+        init(_ route: DatagramRoute, count: Int) {
+            (self.count, typeOfService) = (count, route.typeOfService)
+            (peerLength, sourceLength) = (Int16(route.peer.length), Int16(route.source.length))
+        }
+
+        var size: Int { MemoryLayout<Header>.size + Int(peerLength) + Int(sourceLength) + count }
     }
 
-    private static let headerSize = MemoryLayout<Header>.size
     private let pool: BufferPool
     private var buffer: ByteBuffer?
 
@@ -14,36 +38,38 @@ struct DatagramQueue {
     }
 
     /// The number of bytes that a datagram takes in the queue.
-    static func size(of bytes: UnsafeRawBufferPointer) -> Int { headerSize + bytes.count }
+    static func size(of bytes: UnsafeRawBufferPointer, on route: DatagramRoute) -> Int {
+        Header(route, count: bytes.count).size
+    }
 
     var isEmpty: Bool { buffer == nil }
 
-    /// - Parameter peer: the receiver; an empty address stands for the connected peer.
-    mutating func append(_ bytes: UnsafeRawBufferPointer, to peer: Endpoint) {
+    mutating func append(_ bytes: UnsafeRawBufferPointer, on route: DatagramRoute) {
         let buffer = buffer ?? pool.take()
         self.buffer = buffer
-        withUnsafeBytes(of: Header(count: bytes.count, peer: peer)) { buffer.append($0) }
+        withUnsafeBytes(of: Header(route, count: bytes.count)) { buffer.append($0) }
+        route.peer.withSystemBytes { buffer.append($0) }
+        route.source.withSystemBytes { buffer.append($0) }
         buffer.append(bytes)
     }
 
     /// Describes the first datagrams, valid until the queue changes, and returns their number.
     func fill(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
-        guard let bytes = buffer?.bytes else { return 0 }
-        var (offset, filled) = (0, 0)
-        while filled < slots.count, offset < bytes.count {
-            let header = header(at: offset, of: bytes)
-            offset += Self.headerSize
-            slots[filled].address = header.peer
-            slots[filled].bytes = UnsafeMutableRawBufferPointer(
-                mutating: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + header.count]))
-            offset += header.count
+        guard var rest = buffer?.bytes else { return 0 }
+        func take(_ count: Int) -> UnsafeRawBufferPointer {
+            defer { rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count)) }
+            return UnsafeRawBufferPointer(rebasing: rest.prefix(count))
+        }
+        var filled = 0
+        while filled < slots.count, !rest.isEmpty {
+            let header = take(MemoryLayout<Header>.size).loadUnaligned(as: Header.self)
+            slots[filled].address = Endpoint(copying: take(Int(header.peerLength)))
+            slots[filled].localAddress = Endpoint(copying: take(Int(header.sourceLength)))
+            slots[filled].typeOfService = header.typeOfService
+            slots[filled].bytes = UnsafeMutableRawBufferPointer(mutating: take(header.count))
             filled += 1
         }
         return filled
-    }
-
-    private func header(at offset: Int, of bytes: UnsafeRawBufferPointer) -> Header {
-        bytes.loadUnaligned(fromByteOffset: offset, as: Header.self)
     }
 
     /// - Returns: the bytes that the datagrams took.
@@ -51,7 +77,7 @@ struct DatagramQueue {
         guard let buffer else { return 0 }
         var removed = 0
         for _ in 0..<count {
-            let size = Self.headerSize + header(at: 0, of: buffer.bytes).count
+            let size = buffer.bytes.loadUnaligned(as: Header.self).size
             buffer.discard(size)
             removed += size
         }

@@ -44,7 +44,7 @@ extension DatagramSocket {
     ///
     /// ```swift
     /// for try await datagram in socket.datagrams() {
-    ///     try await socket.send(datagram.bytes, to: datagram.sender)
+    ///     try await socket.send(datagram.bytes, to: datagram.sender, from: datagram.header.localAddress)
     /// }
     /// ```
     ///
@@ -59,13 +59,19 @@ extension DatagramSocket {
     /// - Parameters:
     ///   - bytes: its bytes; there may be none.
     ///   - peer: the receiver; by default the peer that the socket is connected to.
+    ///   - source: the address of this machine that it leaves from; by default the one that the socket is bound to, or
+    ///     else the one that the system chooses.
+    ///   - typeOfService: its class and its mark for congestion, as ``Header/typeOfService`` has them.
     /// - Throws: ``SystemError`` if the system does not send it, for example with `EMSGSIZE`, and with `EBADF` on a
     ///   closed socket; `CancellationError`, which sends nothing; `RunLoop.WaitError` if the loop has ended.
-    public nonisolated(nonsending) func send(_ bytes: [UInt8], to peer: Endpoint? = nil) async throws {
+    public nonisolated(nonsending) func send(
+        _ bytes: [UInt8], to peer: Endpoint? = nil, from source: Endpoint? = nil, typeOfService: UInt8? = nil
+    ) async throws {
         loop.checkAwaited("a datagram socket")
+        let route = DatagramRoute(to: peer, from: source, typeOfService: typeOfService)
         while true {
             if hasLostLoop { throw loop.remote.endError }
-            if try sendNow(bytes, to: peer) { return }
+            if try sendNow(bytes, on: route) { return }
             let sender = NamedWait(loop.remote, "sends a datagram")
             senders.append(sender)
             defer { senders.removeAll { $0 === sender } }
@@ -74,7 +80,9 @@ extension DatagramSocket {
     }
 
     /// Sends a text as UTF-8; see the form for bytes.
-    public nonisolated(nonsending) func send(_ text: String, to peer: Endpoint? = nil) async throws {
-        try await send(Array(text.utf8), to: peer)
+    public nonisolated(nonsending) func send(
+        _ text: String, to peer: Endpoint? = nil, from source: Endpoint? = nil, typeOfService: UInt8? = nil
+    ) async throws {
+        try await send(Array(text.utf8), to: peer, from: source, typeOfService: typeOfService)
     }
 }

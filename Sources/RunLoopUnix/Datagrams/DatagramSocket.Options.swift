@@ -7,7 +7,7 @@ extension DatagramSocket {
         /// The most datagrams that a pass receives, and the most that it sends; 64 unless set, and at least 1. A flood
         /// does not keep other sources waiting.
         public var budget = 64
-        /// The most bytes that wait to be sent; 256 KiB unless set. Each datagram counts for its bytes and about 150
+        /// The most bytes that wait to be sent; 256 KiB unless set. Each datagram counts for its bytes and about 50
         /// more. A single one may always wait.
         public var maximumOutput = 256 * 1024
         /// Whether an IPv6 socket has IPv4 peers as well.

@@ -5,14 +5,14 @@ public import RunLoopKit
 ///
 /// ```swift
 /// let socket = try DatagramSocket(address: Endpoint("0.0.0.0", port: 8125), on: loop) { socket, bytes, header in
-///     socket.send(bytes, to: header.sender)  // an echo
+///     socket.send(bytes, to: header.sender, from: header.localAddress)  // an echo
 /// }
 /// ```
 ///
 /// A pass receives up to ``Options/budget`` datagrams, in batches of one system call. The datagrams that the receive
 /// handler sends go out in batches when it has had those of the pass; see ``sendTogether(_:)``. If the system does not
-/// accept a datagram at once, it waits in a bounded queue, and ``send(_:to:)-(Span<UInt8>,_)`` refuses more when the
-/// queue is full.
+/// accept a datagram at once, it waits in a bounded queue, and ``send(_:to:from:typeOfService:)-(Span<UInt8>,_,_,_)``
+/// refuses more when the queue is full.
 ///
 /// A datagram can be lost, arrive twice or out of order. The failure of one does not close the socket: the error handler
 /// gets it, with the peer that was unreachable or has refused it.
@@ -55,13 +55,20 @@ public final class DatagramSocket {
     let system: any SystemCalls
     private let options: Options
     private let pool: DatagramPool
-    private let isUnix: Bool
+    private let family: Int32
+    private var isUnix: Bool { family == AF_UNIX }
+    /// Its port; 0 if an adopted socket has none yet.
+    private var port: UInt16
+    /// Whether the system takes several datagrams in one piece.
+    private var sendsSegments: Bool
     private var machine: DatagramMachine
     private var handler: ReceiveHandler?
     private var source: DescriptorSource?
     private var retry: Timer?
     /// Received datagrams that were not passed on yet.
     private var area: DatagramArea?
+    /// Whether a block waits to pass them on.
+    private var deliversLater = false
     private var queue: DatagramQueue
     /// The number of reasons for which datagrams wait to be sent together.
     private var gatherings = 0
@@ -137,7 +144,14 @@ public final class DatagramSocket {
         self.system = system
         self.path = path.flatMap { path in system.socketFile(at: path).map { (path, $0) } }
         pool = .shared(of: loop)
-        isUnix = system.localAddress(of: descriptor).family == AF_UNIX
+        let address = system.localAddress(of: descriptor)
+        (family, port) = (address.family, address.port ?? 0)
+        let isUnix = family == AF_UNIX
+        sendsSegments = !isUnix && system.takesSegments(descriptor)
+        if !isUnix {
+            let takesAll = options.maximumSize >= Self.longestDatagram
+            system.reportFacts(of: descriptor, family, together: takesAll && sendsSegments)
+        }
         queue = DatagramQueue(.shared(of: loop))
         machine = DatagramMachine(mostWaiting: options.maximumOutput, isForTasks: receive == nil)
         reception = receive == nil ? NamedWait(loop.remote, "receives a datagram") : nil
@@ -161,6 +175,9 @@ public final class DatagramSocket {
             throw error
         }
     }
+
+    private static let longestDatagram = 65_535
+    private static let deliveryLabel = CallLabel("datagrams that came in one piece")
 
     private var description: String { "the datagram socket on descriptor \(fileDescriptor) (\(origin))" }
 
@@ -193,13 +210,13 @@ public final class DatagramSocket {
 
     /// Receives up to the budget of a pass; a task receives one batch.
     private func receiveSome() {
-        deliver()
-        var budget = options.budget
+        guard !deliversLater else { return }
+        var budget = deliver(atMost: options.budget)
         var isFirst = true
         while budget > 0, area == nil, machine.wantsInput {
             let most = min(budget, DatagramSlot.mostPerCall)
             let area = pool.take(room: options.maximumSize)
-            let count = area.receive(atMost: most, from: fileDescriptor, system)
+            let count = area.receive(atMost: most, from: fileDescriptor, withFacts: !isUnix, system)
             guard count > 0 else {
                 let reason = errno
                 pool.put(area)
@@ -209,12 +226,12 @@ public final class DatagramSocket {
                 continue
             }
             self.area = area
-            received += count
-            budget -= count
             isFirst = false
-            deliver()
-            if count < most { return }
+            budget = deliver(atMost: budget)
+            if count < most { break }
         }
+        // What came in one piece may be more than the budget.
+        if handler != nil { deliverLater() }
     }
 
     /// - Returns: whether there may be more datagrams.
@@ -232,19 +249,40 @@ public final class DatagramSocket {
     }
 
     /// Passes the received datagrams on; to tasks, one when each waits.
-    private func deliver() {
-        guard let area else { return }
+    ///
+    /// - Returns: how many more a pass may have.
+    private func deliver(atMost budget: Int) -> Int {
+        guard let area else { return budget }
         guard let handler else {
             reception?.end()
-            return
+            return 0
         }
-        var hasDelivered = false
-        while machine.wantsInput, let slot = area.next() {
-            handler(self, Span(_unsafeBytes: slot.content), Header(slot))
-            hasDelivered = true
+        var left = budget
+        while left > 0, machine.wantsInput, let slot = area.next() {
+            handler(self, Span(_unsafeBytes: slot.content), header(of: slot))
+            left -= 1
         }
         letGo(area)
-        if hasDelivered { batchHandler?() }
+        if left < budget { batchHandler?() }
+        return left
+    }
+
+    /// Passes on what was received already, which the descriptor does not report, in the next pass.
+    private func deliverLater() {
+        guard machine.wantsInput, area != nil, !deliversLater else { return }
+        deliversLater = true
+        loop.perform(at: loop.now, inModes: modes, label: Self.deliveryLabel, origin: origin) { [weak self] in
+            guard let self else { return }
+            deliversLater = false
+            sendTogether { _ = deliver(atMost: options.budget) }
+            if handler != nil { deliverLater() }
+        }
+    }
+
+    private func header(of slot: DatagramSlot) -> Header {
+        received += 1
+        if port == 0, !isUnix { port = address.port ?? 0 }
+        return Header(slot, port: port)
     }
 
     private func letGo(_ area: DatagramArea) {
@@ -267,9 +305,7 @@ public final class DatagramSocket {
             return
         }
         watch()
-        // The descriptor does not report datagrams that were received before the pause.
-        guard machine.wantsInput, area != nil else { return }
-        loop.perform(inModes: modes) { [weak self] in self?.sendTogether { self?.deliver() } }
+        deliverLater()
     }
 
     // MARK: Sending
@@ -280,35 +316,47 @@ public final class DatagramSocket {
     /// - Parameters:
     ///   - bytes: its bytes; there may be none.
     ///   - peer: the receiver; by default the peer that the socket is connected to.
+    ///   - source: the address of this machine that it leaves from, such as ``Header/localAddress`` of the datagram that it
+    ///     answers; its port does not matter. By default the one that the socket is bound to, or else the one that the
+    ///     system chooses. It has no effect on a Unix socket.
+    ///   - typeOfService: its class and its mark for congestion, as ``Header/typeOfService`` has them; by default those of
+    ///     the socket, which are 0 unless they were set by an option.
     /// - Returns: whether it was accepted. `false` if too many bytes wait already: the datagram is not sent, and the
     ///   drain handler is called when there is room. `false` also on a closed socket; `RunLoop.trace` tells once. An
-    ///   accepted datagram that cannot be sent is reported to the error handler, for example with `EMSGSIZE`.
+    ///   accepted datagram that cannot be sent is reported to the error handler, for example with `EMSGSIZE`, and with
+    ///   `ENETUNREACH` or `EINVAL`, of IPv4 and IPv6, if the machine does not have the source's address.
     @discardableResult
-    public func send(_ bytes: Span<UInt8>, to peer: Endpoint? = nil) -> Bool {
-        bytes.withUnsafeBytes { send($0, to: peer) }
+    public func send(
+        _ bytes: Span<UInt8>, to peer: Endpoint? = nil, from source: Endpoint? = nil, typeOfService: UInt8? = nil
+    ) -> Bool {
+        let route = DatagramRoute(to: peer, from: source, typeOfService: typeOfService)
+        return bytes.withUnsafeBytes { send($0, on: route) }
     }
 
-    /// Sends a datagram; see ``send(_:to:)-(Span<UInt8>,_)``.
+    /// Sends a datagram; see ``send(_:to:from:typeOfService:)-(Span<UInt8>,_,_,_)``.
     @discardableResult
-    public func send(_ bytes: [UInt8], to peer: Endpoint? = nil) -> Bool {
-        bytes.withUnsafeBytes { send($0, to: peer) }
+    public func send(
+        _ bytes: [UInt8], to peer: Endpoint? = nil, from source: Endpoint? = nil, typeOfService: UInt8? = nil
+    ) -> Bool {
+        send(bytes.span, to: peer, from: source, typeOfService: typeOfService)
     }
 
-    /// Sends a text as UTF-8; see ``send(_:to:)-(Span<UInt8>,_)``.
+    /// Sends a text as UTF-8; see ``send(_:to:from:typeOfService:)-(Span<UInt8>,_,_,_)``.
     @discardableResult
-    public func send(_ text: String, to peer: Endpoint? = nil) -> Bool {
-        var text = text
-        return text.withUTF8 { send(UnsafeRawBufferPointer($0), to: peer) }
+    public func send(
+        _ text: String, to peer: Endpoint? = nil, from source: Endpoint? = nil, typeOfService: UInt8? = nil
+    ) -> Bool {
+        send(text.utf8.span, to: peer, from: source, typeOfService: typeOfService)
     }
 
-    private func send(_ bytes: UnsafeRawBufferPointer, to peer: Endpoint?) -> Bool {
+    private func send(_ bytes: UnsafeRawBufferPointer, on route: DatagramRoute) -> Bool {
         guard isOpen else {
             if !hasToldOfIgnoredSend { loop.trace?(.ignored("\(description) was to send after it had been closed")) }
             hasToldOfIgnoredSend = true
             return false
         }
-        guard machine.admits(DatagramQueue.size(of: bytes)) else { return false }
-        queue.append(bytes, to: peer ?? Endpoint())
+        guard machine.admits(DatagramQueue.size(of: bytes, on: route)) else { return false }
+        queue.append(bytes, on: route)
         flush()
         return true
     }
@@ -327,8 +375,15 @@ public final class DatagramSocket {
     /// - Returns: how many were sent; `nil` if the system accepts none for now.
     /// - Throws: the failure of the first.
     private func transmit(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) throws(SystemError) -> Int? {
+        // The system would ignore the source's address in a message of another family.
+        let most = slots.firstIndex { $0.localAddress.known.map { $0.family != family } ?? false } ?? slots.count
+        guard most > 0 else {
+            throw SystemError("send a datagram from \(slots[0].localAddress)", errno: EAFNOSUPPORT)
+        }
+        let slots = UnsafeMutableBufferPointer(rebasing: slots[..<most])
+        var inSegments = sendsSegments && most > 1
         for _ in 0..<Self.mostTries {
-            let count = system.send(fileDescriptor, slots)
+            let count = system.send(fileDescriptor, slots, inSegments: inSegments)
             guard count < 0 else {
                 sent += count
                 return count
@@ -336,6 +391,10 @@ public final class DatagramSocket {
             let reason = errno
             switch reason {
             case EINTR: continue
+            case EINVAL where inSegments, EMSGSIZE where inSegments: inSegments = false
+            case EIO where inSegments:
+                // The interface cannot.
+                (inSegments, sendsSegments) = (false, false)
             case EAGAIN:
                 // The system does not report room in the queue of a Unix socket that this one is not connected to.
                 let isReported = !isUnix || slots[0].address.family != AF_UNIX
@@ -425,7 +484,7 @@ public final class DatagramSocket {
     func takeDatagram() -> Datagram? {
         guard let area, let slot = area.next() else { return nil }
         defer { letGo(area) }
-        return Datagram(bytes: Array(slot.content), header: Header(slot))
+        return Datagram(bytes: Array(slot.content), header: header(of: slot))
     }
 
     func setAwaited(_ isAwaited: Bool) {
@@ -434,11 +493,12 @@ public final class DatagramSocket {
     }
 
     /// Sends a datagram if nothing waits, and returns whether it was sent.
-    func sendNow(_ bytes: [UInt8], to peer: Endpoint?) throws -> Bool {
+    func sendNow(_ bytes: [UInt8], on route: DatagramRoute) throws -> Bool {
         guard isOpen else { throw closeError }
         guard machine.isIdle else { return false }
         let count = try bytes.withUnsafeBytes { bytes in
-            pool.outgoing[0].address = peer ?? Endpoint()
+            (pool.outgoing[0].address, pool.outgoing[0].localAddress) = (route.peer, route.source)
+            pool.outgoing[0].typeOfService = route.typeOfService
             pool.outgoing[0].bytes = UnsafeMutableRawBufferPointer(mutating: bytes)
             return try transmit(UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(1)))
         }

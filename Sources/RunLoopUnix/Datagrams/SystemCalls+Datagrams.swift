@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 
 extension SystemCalls {
@@ -23,6 +24,27 @@ extension SystemCalls {
             close(descriptor)
             throw error
         }
+    }
+
+    /// Has a UDP socket report with each datagram at which address it has arrived, and with which type of service.
+    ///
+    /// - Parameter together: whether datagrams of one sender that follow each other may be received in one piece.
+    func reportFacts(of descriptor: Int32, _ family: Int32, together: Bool) {
+        let (four, six) = (Int32(IPPROTO_IP), Int32(IPPROTO_IPV6))
+        // An IPv6 socket has IPv4 peers as well, but reports their addresses in the form of its own.
+        setOption(descriptor, four, IP_RECVTOS, 1)
+        if family == AF_INET6 {
+            setOption(descriptor, six, IPV6_RECVPKTINFO, 1)
+            setOption(descriptor, six, IPV6_RECVTCLASS, 1)
+        } else {
+            setOption(descriptor, four, Int32(IP_PKTINFO), 1)
+        }
+        if together { setOption(descriptor, Int32(IPPROTO_UDP), Int32(RLK_UDP_GRO), 1) }
+    }
+
+    /// Whether a socket takes several datagrams in one piece: one of UDP, if the system can do that.
+    func takesSegments(_ descriptor: Int32) -> Bool {
+        setOption(descriptor, Int32(IPPROTO_UDP), Int32(RLK_UDP_SEGMENT), 0) == 0
     }
 
     private func set(_ options: DatagramSocket.Options, of descriptor: Int32, _ family: Int32) {

@@ -10,35 +10,41 @@ extension RealSystem {
         Glibc.socket(family, Int32(type.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     }
 
-    package func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
-        let room = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        return withSystemDatagrams(slots, addressLength: { _ in room }) { datagrams in
-            let count = Int(rlk_receive_datagrams(descriptor, datagrams, Int32(slots.count)))
+    package func receive(
+        _ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool
+    ) -> Int {
+        withSystemDatagrams(slots, receives: true) { datagrams in
+            let count = Int(rlk_receive_datagrams(descriptor, datagrams, Int32(slots.count), withFacts ? 1 : 0))
             for index in 0..<max(0, count) {
-                slots[index].length = datagrams[index].length
-                slots[index].address.wasFilled(to: datagrams[index].address_length)
+                slots[index].wasReceived(datagrams[index])
             }
             return count
         }
     }
 
-    package func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
-        withSystemDatagrams(slots, addressLength: { $0.address.length }) {
-            Int(rlk_send_datagrams(descriptor, $0, Int32(slots.count)))
+    package func send(
+        _ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool
+    ) -> Int {
+        withSystemDatagrams(slots, receives: false) {
+            Int(rlk_send_datagrams(descriptor, $0, Int32(slots.count), inSegments ? 1 : 0))
         }
     }
 
     /// Describes datagrams to the system. Allocates nothing on the heap.
     private func withSystemDatagrams(
-        _ slots: UnsafeMutableBufferPointer<DatagramSlot>, addressLength: (DatagramSlot) -> socklen_t,
+        _ slots: UnsafeMutableBufferPointer<DatagramSlot>, receives: Bool,
         _ body: (UnsafeMutablePointer<rlk_datagram>) -> Int
     ) -> Int {
-        withUnsafeTemporaryAllocation(of: rlk_datagram.self, capacity: slots.count) { datagrams in
+        let room = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeTemporaryAllocation(of: rlk_datagram.self, capacity: slots.count) { datagrams in
             for index in slots.indices {
                 let slot = slots.baseAddress! + index
                 datagrams[index] = rlk_datagram(
                     bytes: slot.pointee.bytes.baseAddress, count: slot.pointee.bytes.count, address: slot,
-                    address_length: addressLength(slot.pointee), length: 0)
+                    address_length: receives ? room : slot.pointee.address.length, length: 0,
+                    local_address: UnsafeMutableRawPointer(slot) + MemoryLayout<Endpoint>.stride,
+                    local_length: receives ? 0 : slot.pointee.localAddress.length, interface: 0,
+                    type_of_service: receives ? -1 : slot.pointee.typeOfService, segment_size: 0)
             }
             return body(datagrams.baseAddress!)
         }
@@ -64,5 +70,18 @@ extension RealSystem {
         let level = group.family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP
         let option = joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP
         return setsockopt(descriptor, Int32(level), option, &request, socklen_t(MemoryLayout<group_req>.size))
+    }
+}
+
+extension DatagramSlot {
+    /// Takes over the facts about a datagram, whose addresses and bytes a system call has written.
+    fileprivate mutating func wasReceived(_ datagram: rlk_datagram) {
+        length = datagram.length
+        // A datagram without a sender is one of an unnamed Unix socket.
+        address.wasFilled(to: datagram.address_length, orIs: .unnamed)
+        localAddress.wasFilled(to: datagram.local_length, orIs: Endpoint())
+        typeOfService = datagram.type_of_service
+        interface = datagram.interface
+        segmentSize = datagram.segment_size
     }
 }

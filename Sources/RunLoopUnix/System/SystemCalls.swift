@@ -53,10 +53,15 @@ package protocol SystemCalls: AnyObject, Sendable {
 
     /// A non-blocking datagram socket.
     func datagramSocket(_ family: Int32) -> Int32
-    /// Receives a datagram into each slot, as long as there are any.
-    func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
+    /// Receives a datagram into each slot, or several that came in one piece, as long as there are any.
+    ///
+    /// - Parameter withFacts: whether the slots get the facts that the socket reports with each datagram, by its options;
+    ///   not for a Unix socket.
+    func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool) -> Int
     /// Sends the datagram of each slot, up to the first that fails.
-    func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int
+    ///
+    /// - Parameter inSegments: whether the system gets equally long ones to one peer in one piece, which fails as a whole.
+    func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool) -> Int
     /// Takes the oldest error from the queue of a UDP socket that has one (`IP_RECVERR`).
     func takeQueuedError(_ descriptor: Int32) -> QueuedError?
     func changeMembership(_ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?) -> Int32

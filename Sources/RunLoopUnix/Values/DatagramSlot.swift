@@ -2,15 +2,34 @@
 package struct DatagramSlot {
     package static let mostPerCall = 16
 
-    // First, because system calls write the address at the slot's own address.
+    // The addresses are first, because system calls write them where the slot begins.
     /// The sender or the receiver; empty for the receiver that the socket is connected to.
     package var address = Endpoint()
+    /// The address of this machine that it was sent to, or that it leaves from, of which the port does not matter; empty
+    /// if it is not known, or left to the system.
+    package var localAddress = Endpoint()
     /// The room to receive it, or the bytes to send.
     package var bytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     /// The length of a received datagram, which may be greater than the room.
     package var length = 0
+    /// The type of service of IPv4, or the traffic class of IPv6; negative if it is not known, or left to the socket.
+    package var typeOfService: Int32 = -1
+    /// The interface at which it has arrived; 0 if that is not known.
+    package var interface: UInt32 = 0
+    /// The size of each of several received datagrams that are in the slot one after another, of which the last may be
+    /// shorter; 0 for a single one.
+    package var segmentSize = 0
 
     package init() {}
+
+    /// The datagram that begins at an offset, of one or several.
+    func segment(at offset: Int) -> DatagramSlot {
+        guard segmentSize > 0 else { return self }
+        var segment = self
+        segment.length = min(segmentSize, length - offset)
+        segment.bytes = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<offset + segment.length])
+        return segment
+    }
 
     /// The bytes of a received datagram.
     var content: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[..<min(length, bytes.count)]) }

@@ -102,6 +102,12 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// A copy of the bytes of an address.
+    init(copying bytes: UnsafeRawBufferPointer) {
+        length = socklen_t(bytes.count)
+        withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: bytes) }
+    }
+
     init(filledBy call: (UnsafeMutablePointer<sockaddr>, inout socklen_t) -> Void) {
         length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         var length = length
@@ -111,9 +117,9 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         self.length = length
     }
 
-    /// Completes an address whose bytes a system call has written; a call that writes none has met an unnamed socket.
-    mutating func wasFilled(to length: socklen_t) {
-        if length == 0 { self = .unnamed } else { self.length = length }
+    /// Completes an address whose bytes a system call has written, unless it has written none.
+    mutating func wasFilled(to length: socklen_t, orIs empty: Endpoint) {
+        if length == 0 { self = empty } else { self.length = length }
     }
 
     /// The bytes that make the difference between addresses.

@@ -75,27 +75,33 @@ struct DatagramMachineTests {
         let seed = UInt64.random(in: 0...UInt64(UInt32.max)) << 8 | round
         var random = SeededGenerator(seed: seed)
         var queue = DatagramQueue(BufferPool())
-        var model: [(bytes: [UInt8], peer: UInt16)] = []
+        var model: [(bytes: [UInt8], route: DatagramRoute)] = []
+        let addresses = [
+            nil, try Endpoint("127.0.0.1", port: 1), try Endpoint("::1", port: 2), try Endpoint(path: "/tmp/path"),
+        ]
         let slots = UnsafeMutableBufferPointer<DatagramSlot>.allocate(capacity: 16)
         slots.initialize(repeating: DatagramSlot())
         defer { slots.deallocate() }
         for _ in 0..<500 {
             if Bool.random(using: &random) {
                 let bytes = randomBytes(Int.random(in: 0..<3_000, using: &random), using: &random)
-                let peer = UInt16.random(in: 0...9, using: &random)
-                let address = try peer == 0 ? Endpoint() : Endpoint("127.0.0.1", port: peer)
-                bytes.withUnsafeBytes { queue.append($0, to: address) }
-                model.append((bytes, peer))
+                let route = DatagramRoute(
+                    to: addresses.randomElement(using: &random)!, from: addresses.randomElement(using: &random)!,
+                    typeOfService: [nil, 0, 255].randomElement(using: &random)!)
+                bytes.withUnsafeBytes { queue.append($0, on: route) }
+                model.append((bytes, route))
             } else {
                 let most = Int.random(in: 1...16, using: &random)
                 let count = queue.fill(UnsafeMutableBufferPointer(rebasing: slots.prefix(most)))
                 #expect(count == min(most, model.count), "seed \(seed)")
-                for (slot, (bytes, peer)) in zip(slots.prefix(count), model) {
-                    #expect(Array(slot.bytes) == bytes && slot.address.port ?? 0 == peer, "seed \(seed)")
+                for (slot, (bytes, route)) in zip(slots.prefix(count), model) {
+                    #expect(Array(slot.bytes) == bytes && slot.address == route.peer, "seed \(seed)")
+                    #expect(
+                        slot.localAddress == route.source && slot.typeOfService == route.typeOfService, "seed \(seed)")
                 }
                 let removed = Int.random(in: 0...count, using: &random)
                 let size = model.prefix(removed).reduce(0) { total, datagram in
-                    total + datagram.bytes.withUnsafeBytes { DatagramQueue.size(of: $0) }
+                    total + datagram.bytes.withUnsafeBytes { DatagramQueue.size(of: $0, on: datagram.route) }
                 }
                 #expect(queue.removeFirst(removed) == size, "seed \(seed)")
                 model.removeFirst(removed)

@@ -85,6 +85,153 @@ struct DatagramSocketTests {
         }
     }
 
+    @Test(
+        "an answer from the address that was asked reaches a connected client",
+        arguments: [("0.0.0.0", "127.0.0.2"), ("::", "::1"), ("::", "::ffff:127.0.0.2"), ("127.0.0.3", "127.0.0.3")])
+    func askedAddress(own: String, asked: String) throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            var local: Endpoint?
+            let server = try DatagramSocket(address: Endpoint(own, port: 0), on: loop) { socket, bytes, header in
+                local = header.localAddress
+                socket.send(bytes, to: header.sender, from: header.localAddress)
+            }
+            let address = try Endpoint(asked, port: #require(server.address.port))
+            let client = try DatagramSocket(peer: address, on: loop) { log.receive($1, $2) }
+            client.send("question")
+            simulation.settle { log.texts.count == 1 }
+            #expect(log.texts == ["question"] && log.headers.map(\.sender) == [address])
+            #expect(local == address, "with the port")
+            #expect(log.headers.map(\.localAddress) == [client.address])
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
+    @Test("a source that the machine does not have, or of another family, is an error of that datagram")
+    func foreignSource() throws {
+        try withSimulation { simulation in
+            let (loop, log, errors) = (simulation.loop, DatagramLog(), DatagramLog())
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop) { log.receive($1, $2) }
+            let client = try DatagramSocket(address: Self.anyPort(), on: loop) { _, _, _ in }
+            errors.note(errorsOf: client)
+            client.sendTogether {
+                client.send("before", to: server.address)
+                client.send("foreign", to: server.address, from: try! Endpoint("192.0.2.1", port: 0))
+                client.send("between", to: server.address, from: try! Endpoint("127.0.0.2", port: 0))
+                client.send("other family", to: server.address, from: try! Endpoint("::1", port: 0))
+                client.send("after", to: server.address)
+            }
+            simulation.settle { log.texts.count == 3 }
+            #expect(log.texts == ["before", "between", "after"])
+            #expect(log.headers.map(\.sender.address) == ["127.0.0.1", "127.0.0.2", "127.0.0.1"])
+            #expect(errors.errors == [ENETUNREACH, EAFNOSUPPORT].map { "\(server.address) \($0)" })
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
+    @Test(
+        "a datagram has the type of service that it is sent with, or else the one of its socket",
+        arguments: ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+    func typeOfService(host: String) throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            let server = try DatagramSocket(address: Endpoint(host, port: 0), on: loop) { log.receive($1, $2) }
+            let client = try DatagramSocket(address: Endpoint(host, port: 0), on: loop) { _, _, _ in }
+            let isSix = host == "::1"
+            let option = SocketOption<Int>(
+                level: Int32(isSix ? IPPROTO_IPV6 : IPPROTO_IP), name: isSix ? IPV6_TCLASS : Int32(IP_TOS))
+            client.sendTogether {
+                for value in [0, 1, 46 << 2 | 2] as [UInt8] {
+                    client.send("own", to: server.address, typeOfService: value)
+                }
+            }
+            try client.setOption(option, to: 8)
+            client.send("of the socket", to: server.address)
+            simulation.settle { log.texts.count == 4 }
+            #expect(log.headers.map(\.typeOfService) == [0, 1, 46 << 2 | 2, 8])
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
+    @Test("equally long datagrams to one peer go to the system, and come from it, in one piece")
+    func segments() throws {
+        let system = RealSystem.shared
+        let receiver = system.datagramSocket(AF_INET)
+        defer { close(receiver) }
+        #expect(system.bind(receiver, to: try Self.anyPort()) == 0)
+        system.reportFacts(of: receiver, AF_INET, together: true)
+        try withSimulation { simulation in
+            let client = try DatagramSocket(peer: system.localAddress(of: receiver), on: simulation.loop)
+            client.sendTogether {
+                for size in [1_000, 1_000, 1_000, 7, 7, 7, 7, 1_000, 2_000, 2_000] {
+                    client.send([UInt8](repeating: 1, count: size))
+                }
+            }
+            #expect(client.sent == 10)
+            client.close()
+        }
+        var room = [UInt8](repeating: 0, count: 65_535)
+        var pieces: [[Int]] = []
+        room.withUnsafeMutableBytes { room in
+            var slot = DatagramSlot()
+            slot.bytes = room
+            withUnsafeMutablePointer(to: &slot) { slot in
+                let slots = UnsafeMutableBufferPointer(start: slot, count: 1)
+                while system.receive(receiver, into: slots, withFacts: true) == 1 {
+                    pieces.append([slot.pointee.length, slot.pointee.segmentSize])
+                }
+            }
+        }
+        // Those of 2,000 bytes are longer than what any Ethernet carries.
+        #expect(pieces == [[3_007, 1_000], [21, 7], [1_000, 0], [2_000, 0], [2_000, 0]])
+    }
+
+    @Test("datagrams that came in one piece are passed on one by one, within the budget of a pass")
+    func piecesApart() throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            var options = DatagramSocket.Options()
+            options.budget = 3
+            var passes: [Int] = []
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop, options: options) { _, bytes, header in
+                log.receive(bytes, header)
+                passes.append(loop.statistics.passes)
+            }
+            let client = try DatagramSocket(peer: server.address, on: loop)
+            let texts = (0..<40).map { "\(100 + $0)" } + ["last"]
+            client.sendTogether { for text in texts { client.send(text, typeOfService: 1) } }
+            simulation.settle { log.texts.count == texts.count }
+            #expect(log.texts == texts && server.received == texts.count)
+            #expect(log.headers.allSatisfy { !$0.isTruncated && $0.sender == client.address && $0.typeOfService == 1 })
+            #expect(log.headers.map(\.length) == texts.map(\.utf8.count))
+            let most = Dictionary(grouping: passes, by: { $0 }).values.map(\.count).max()
+            #expect(most == 3)
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
+    @Test("a pause, and a close, in the middle of a piece hold")
+    func pauseInPiece() throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop) { socket, bytes, header in
+                log.receive(bytes, header)
+                if log.texts.count == 2 { socket.pauseReceiving() }
+                if log.texts.count == 4 { socket.close() }
+            }
+            let client = try DatagramSocket(peer: server.address, on: loop)
+            client.sendTogether { for text in ["1", "2", "3", "4", "5"] { client.send(text) } }
+            simulation.settle { log.texts.count == 2 }
+            simulation.advance(by: .seconds(1))
+            #expect(log.texts == ["1", "2"])
+            server.resumeReceiving()
+            simulation.settle { !server.isOpen }
+            simulation.advance(by: .seconds(1))
+            #expect(log.texts == ["1", "2", "3", "4"])
+            client.close()
+        }
+    }
+
     @Test("a datagram longer than the limit says so, with its length, and the next one is whole")
     func truncation() throws {
         try withSimulation { simulation in
