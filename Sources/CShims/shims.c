@@ -192,8 +192,17 @@ __attribute__((weak)) extern int _dispatch_get_main_queue_handle_4CF(void);
 __attribute__((weak)) extern void _dispatch_main_queue_callback_4CF(void *message);
 
 int rlk_main_queue_descriptor(void) {
-    if (_dispatch_get_main_queue_handle_4CF == NULL || _dispatch_main_queue_callback_4CF == NULL) return -1;
-    return _dispatch_get_main_queue_handle_4CF();
+    static _Atomic int known = -1;
+    if (known >= 0) return known;
+    if (_dispatch_get_main_queue_handle_4CF == NULL || _dispatch_main_queue_callback_4CF == NULL) {
+        errno = ENOSYS;
+        return -1;
+    }
+    // libdispatch makes the descriptor when it is first asked, and traps without a word if it cannot.
+    int room = rlk_eventfd();
+    if (room < 0) return -1;
+    close(room);
+    return known = _dispatch_get_main_queue_handle_4CF();
 }
 
 void rlk_drain_main_queue(void) {

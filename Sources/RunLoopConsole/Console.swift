@@ -44,13 +44,15 @@ public final class Console: Sendable {
     ///   - path: where the socket is. A socket on which no process answers is replaced; any other file is not.
     ///   - interval: the time between snapshots, at least 10 ms.
     /// - Throws: ``/RunLoopUnix/SystemError``, for example with `EADDRINUSE` if another process listens there, or with
-    ///   `ENOENT` if there is no such folder.
+    ///   `ENOENT` if there is no such folder; `RunLoop.StartError` if the system has no descriptor or thread left.
     public init(at path: String, interval: Duration = .milliseconds(200)) throws {
         require(
             interval >= .milliseconds(10),
             "a console shows its loops every 10 ms or less often; it was given \(interval)")
         let address = try Endpoint(path: path)
-        let thread = LoopThread(name: "console", isService: true) { $0.add(CustomSource(), forMode: .default) }
+        let thread = try LoopThread(starting: "console", in: RunLoop.currentWorld, isService: true) {
+            $0.add(CustomSource(), forMode: .default)
+        }
         do {
             server = try thread.remote.performAndWait { loop in
                 LoopBound(try ConsoleServer(at: address, interval: interval, on: loop), loop: loop)

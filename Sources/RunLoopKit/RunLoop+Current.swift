@@ -69,7 +69,7 @@ extension RunLoop.Remote {
 private struct MainLoop {
     static let shared = MainLoop()
 
-    let waker = EventWaker()
+    let waker = started { () throws(RunLoop.StartError) in try EventWaker() }
     let remote: RunLoop.Remote
     /// Tells a child process that this state is the parent's.
     let forkCount = rlk_fork_count()

@@ -17,11 +17,11 @@ public import RunLoopCore
 /// - Parameters:
 ///   - name: a name for debuggers and reports.
 ///   - body: called once. The loop keeps running while it waits, even if nothing is scheduled.
-/// - Throws: the error of `body`.
+/// - Throws: the error of `body`; ``RunLoop/StartError`` if the system has no descriptor or thread left.
 public nonisolated(nonsending) func withLoop<Success: Sendable>(
     named name: String = "loop", _ body: @escaping @Sendable (RunLoop) async throws -> Success
 ) async throws -> Success {
-    let thread = LoopThread(name: name) { $0.add(CustomSource(), forMode: .common) }
+    let thread = try LoopThread(starting: name, in: RunLoop.currentWorld) { $0.add(CustomSource(), forMode: .common) }
     let result = await withTaskExecutorPreference(thread.remote.executor().task) {
         // Unsafe, but all of this stays on the loop's thread.
         nonisolated(unsafe) let loop = thread.remote.installed!

@@ -43,7 +43,7 @@ package final class LibeventDriver: Driver {
 
     private typealias Report = (watch: Unmanaged<Watch>?, events: DescriptorEvents)
 
-    package init(waker: EventWaker = EventWaker()) {
+    package init(waker: EventWaker) throws(RunLoop.StartError) {
         _ = Self.silenced
         let config = event_config_new()
         // No other thread touches this base: wake-ups go through a descriptor of our own.
@@ -53,18 +53,21 @@ package final class LibeventDriver: Driver {
         // The environment could choose a method of waiting that does not support edges.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_IGNORE_ENV.rawValue))
         event_config_require_features(config, Int32(EV_FEATURE_ET.rawValue))
-        guard let base = event_base_new_with_config(config) else {
-            fatalError("libevent has found no way to wait on this system")
+        defer { event_config_free(config) }
+        let descriptor = rlk_timerfd()
+        guard descriptor >= 0 else { throw .last("make a descriptor for the loop's timer") }
+        guard Self.hasRoom(beside: descriptor), let base = event_base_new_with_config(config) else {
+            let error = RunLoop.StartError.last("make a descriptor for the loop to wait on")
+            close(descriptor)
+            throw error
         }
-        event_config_free(config)
         self.base = base
         eventWaker = waker
-        timerDescriptor = rlk_timerfd()
-        require(timerDescriptor >= 0, "no descriptor left for the loop's timer (errno \(errno))")
-        timerEvent = add(timerDescriptor) { _, _, driver in
+        timerDescriptor = descriptor
+        timerEvent = try add(timerDescriptor) { _, _, driver in
             Unmanaged<LibeventDriver>.fromOpaque(driver!).with { $0.armed = 0 }
         }
-        wakeEvent = add(waker.descriptor) { _, _, _ in }
+        wakeEvent = try add(waker.descriptor) { _, _, _ in }
     }
 
     deinit {
@@ -72,23 +75,41 @@ package final class LibeventDriver: Driver {
         // In a child process the epoll instance is the parent's: deleting from it would make the parent deaf.
         guard !isForked else { return }
         for watch in watches.values { watch.end() }
-        event_free(timerEvent)
-        event_free(wakeEvent)
+        for event in [timerEvent, wakeEvent] where event != nil { event_free(event) }
         event_base_free(base)
         close(timerDescriptor)
     }
 
     /// Makes an event that reports each time one of the loop's own descriptors becomes readable.
-    private func add(_ descriptor: Int32, _ callback: event_callback_fn) -> UnsafeMutablePointer<event>? {
+    private func add(
+        _ descriptor: Int32, _ callback: event_callback_fn
+    ) throws(RunLoop.StartError) -> UnsafeMutablePointer<event>? {
         // Unretained: libevent keeps the pointer no longer than the event lives, and the driver lives as long.
         let driver = Unmanaged.passUnretained(self).toOpaque()
         let event = event_new(base, descriptor, Int16(EV_READ | EV_ET | EV_PERSIST), callback, driver)
-        require(event_add(event, nil) == 0, "libevent does not accept the loop's own descriptor")
+        guard event_add(event, nil) == 0 else {
+            let error = RunLoop.StartError.last("watch the loop's own descriptor")
+            event_free(event)
+            throw error
+        }
         return event
     }
 
-    /// libevent would write its warnings to stderr. The errors that matter come back as typed errors.
-    private static let silenced: Void = event_set_log_callback { _, _ in }
+    /// libevent would write its warnings to stderr. The errors that matter come back as typed errors, but for one: where
+    /// libevent has no descriptors for signals it ends the process.
+    private static let silenced: Void = {
+        event_set_log_callback { _, _ in }
+        event_set_fatal_callback { _ in endProcess(.last("make descriptors for libevent")) }
+    }()
+
+    /// Whether there are descriptors left for a base: one to wait on, and two for signals, which are not used.
+    private static func hasRoom(beside descriptor: Int32) -> Bool {
+        let room = (0..<3).map { _ in fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+        let reason = errno
+        for copy in room where copy >= 0 { close(copy) }
+        errno = reason
+        return room.allSatisfy { $0 >= 0 }
+    }
 
     private var isForked: Bool { forkCount != rlk_fork_count() }
 
@@ -223,11 +244,13 @@ package final class LibeventDriver: Driver {
 
     package func watchWallClock(token: SourceToken) {
         checkFork()
-        let descriptor = rlk_clock_watch()
-        require(descriptor >= 0, "no descriptor left to watch the wall clock (errno \(errno))")
-        let watch = Watch(driver: self, token: token, clock: descriptor)
-        require(watch.begin(on: base, descriptor, .readable), "libevent does not accept the loop's own descriptor")
-        watches[token] = watch
+        watches[token] = started { () throws(RunLoop.StartError) in
+            let descriptor = rlk_clock_watch()
+            guard descriptor >= 0 else { throw .last("make a descriptor to watch the wall clock") }
+            let watch = Watch(driver: self, token: token, clock: descriptor)
+            guard watch.begin(on: base, descriptor, .readable) else { throw .last("watch the wall clock") }
+            return watch
+        }
     }
 
     package func unwatch(_ token: SourceToken) {
@@ -238,11 +261,11 @@ package final class LibeventDriver: Driver {
 
 /// Wakes a driver with an event descriptor, which lives as long as any thread may still write to it.
 package final class EventWaker: Waker {
-    let descriptor: Int32
+    package let descriptor: Int32
 
-    package init() {
+    package init() throws(RunLoop.StartError) {
         descriptor = rlk_eventfd()
-        require(descriptor >= 0, "no descriptor left for the loop's wake-up (errno \(errno))")
+        guard descriptor >= 0 else { throw .last("make a descriptor to wake the loop") }
     }
 
     deinit {
@@ -251,7 +274,22 @@ package final class EventWaker: Waker {
 
     package func wake() {
         var one: UInt64 = 1
-        _ = write(descriptor, &one, 8)
+        while write(descriptor, &one, 8) < 0 { prepareToWakeAgain() }
+    }
+
+    /// A wake-up that is lost is lost for ever: the mailbox asks for no other one.
+    @inline(never)
+    private func prepareToWakeAgain() {
+        var count: UInt64 = 0
+        switch errno {
+        case EINTR: break
+        // The counter, which the loop leaves alone, is full.
+        case EAGAIN: _ = read(descriptor, &count, 8)
+        default:
+            fatalError(
+                "the run loop cannot be woken, because other code has closed its descriptor (errno \(errno)); look for "
+                    + "a descriptor that is closed twice")
+        }
     }
 
     package var now: RunLoop.Instant { MonotonicClock.now }

@@ -23,7 +23,9 @@ package final class RealWorld: World {
         return MonotonicClock.now + (time - wallTime)
     }
 
-    package func makeSeat(named name: String, isService: Bool) -> any Seat { RealSeat() }
+    package func makeSeat(named name: String, isService: Bool) throws(RunLoop.StartError) -> any Seat {
+        try RealSeat()
+    }
 
     package func makeLatch(openedBy waker: any Waker) -> any Latch { RealLatch() }
 
@@ -53,7 +55,14 @@ private struct RealLatch: Latch {
 }
 
 private struct RealSeat: Seat {
-    private let eventWaker = EventWaker()
+    private let eventWaker: EventWaker
+    /// The driver until the thread takes it: its maker learns whether there is one.
+    private let driver: Locked<LibeventDriver?>
+
+    init() throws(RunLoop.StartError) {
+        eventWaker = try EventWaker()
+        driver = Locked(try LibeventDriver(waker: eventWaker))
+    }
 
     var world: any World { RealWorld.shared }
 
@@ -61,7 +70,7 @@ private struct RealSeat: Seat {
 
     func wasTaken(by thread: ThreadHandle) {}
 
-    func take() -> any Driver { LibeventDriver(waker: eventWaker) }
+    func take() -> any Driver { driver.withLock { $0.take() }! }
 
     func leave() {}
 
@@ -71,7 +80,10 @@ private struct RealSeat: Seat {
 
 extension RunLoop {
     /// A loop of the calling thread in the real world, perhaps with a waker and a remote that were handed out before.
-    package static func real(waker: EventWaker = EventWaker(), remote: Remote? = nil) -> RunLoop {
-        RunLoop(driver: LibeventDriver(waker: waker), world: RealWorld.shared, remote: remote)
+    package static func real(waker: EventWaker? = nil, remote: Remote? = nil) -> RunLoop {
+        let driver = started { () throws(StartError) in
+            if let waker { try LibeventDriver(waker: waker) } else { try LibeventDriver(waker: EventWaker()) }
+        }
+        return RunLoop(driver: driver, world: RealWorld.shared, remote: remote)
     }
 }

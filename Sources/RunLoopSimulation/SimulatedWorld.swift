@@ -66,9 +66,11 @@ package final class SimulatedWorld: World {
             clock.ends(in: process)
             ended()
         }
-        return LoopThread(name: "main", at: VirtualSeat(owner: self, thread: thread)) { [self] loop in
-            RunLoop.mainRemotes.set(loop.remote, in: self)
-            setUp(loop)
+        return started { () throws(RunLoop.StartError) in
+            try LoopThread(name: "main", at: VirtualSeat(owner: self, thread: thread)) { [self] loop in
+                RunLoop.mainRemotes.set(loop.remote, in: self)
+                setUp(loop)
+            }
         }
     }
 

@@ -140,7 +140,7 @@ struct ClockConformanceTests {
     @Test("a wake before a thread has its driver is not lost", arguments: DriverKind.allCases)
     func wakeBeforeDriver(kind: DriverKind) {
         kind.run { _, world in
-            let seat = world.makeSeat(named: "late", isService: false)
+            let seat = try! world.makeSeat(named: "late", isService: false)
             seat.waker.wake()
             let hasWoken = Flag()
             let thread = PlainThread {

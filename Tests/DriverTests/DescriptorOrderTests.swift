@@ -62,7 +62,7 @@ struct DescriptorOrderTests {
 
 /// Pipes that a driver watches, and the bytes in them.
 private final class Descriptors {
-    private let driver = LibeventDriver()
+    private let driver = try! LibeventDriver(waker: EventWaker())
     private let pipes: [DescriptorPair]
     private var bytes: [Int]
     private var versions: [UInt32]

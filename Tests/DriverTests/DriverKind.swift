@@ -23,7 +23,7 @@ enum DriverKind: CaseIterable, Sendable, CustomTestStringConvertible {
     /// Calls `body` with a driver of the calling thread and its world.
     func run(_ body: (any Driver, any World) throws -> Void) rethrows {
         switch self {
-        case .libevent: try body(LibeventDriver(), RealWorld.shared)
+        case .libevent: try body(try! LibeventDriver(waker: EventWaker()), RealWorld.shared)
         case .virtual: try withSimulation { try body($0.loop.driver, $0.loop.world) }
         }
     }

@@ -61,7 +61,7 @@ struct RealLoopTests {
 
     @Test("ten posts to a sleeping loop wake it once")
     func tenPosts() {
-        let waker = EventWaker()
+        let waker = try! EventWaker()
         let counting = CountingWaker(waker)
         let remote = RunLoop.Remote(waker: counting)
         let allPosted = Flag()
@@ -85,6 +85,36 @@ struct RealLoopTests {
         #expect(Set(waitsSeen.entries) == [1])
         remote.stop()
         thread.join()
+    }
+
+    @Test("a wake-up is not lost when the counter of the waker's descriptor is full")
+    func fullCounter() throws {
+        let waker = try EventWaker()
+        let remote = RunLoop.Remote(waker: waker)
+        let thread = PlainThread {
+            let loop = RunLoop.real(waker: waker, remote: remote)
+            loop.add(CustomSource(), forMode: .default)
+            for _ in 0..<4 { loop.run(in: .default) }
+        }
+        for _ in 0..<4 {
+            guard eventually("the loop was not woken", { remote.isWaiting }) else { return }
+            // Wakes the loop, or finds the counter full already.
+            var most = UInt64.max - 1
+            _ = write(waker.descriptor, &most, 8)
+            usleep(1000)
+            remote.stop()
+        }
+        thread.join()
+    }
+
+    @Test("a waker whose descriptor was closed by other code ends the process, with a sentence")
+    func closedWaker() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let waker = try EventWaker()
+            close(waker.descriptor)
+            waker.wake()
+        }
+        #expect(says("the run loop cannot be woken, because other code has closed its descriptor", result))
     }
 
     @Test("a readable descriptor out of its mode does not spin the loop, and is served when its mode runs")

@@ -134,6 +134,21 @@ struct ConsoleTests {
         #expect(throws: SystemError.self) { try Console(at: folder["nowhere/console"]) }
     }
 
+    @Test("without a descriptor for its loop a console throws the refusal")
+    func refused() async {
+        await #expect(processExitsWith: .success) {
+            _ = RunLoop.Remote.main
+            leaveDescriptors(3)
+            do {
+                _ = try Console(at: "/tmp/console")
+            } catch let error as RunLoop.StartError {
+                precondition(error.errno == EMFILE)
+                return
+            }
+            fatalError("a console without a descriptor")
+        }
+    }
+
     @Test("a loop that nobody watches is not asked and records nothing; the end of a loop takes it off the console")
     func unwatched() throws {
         let console = try Console(at: path, interval: .milliseconds(10))

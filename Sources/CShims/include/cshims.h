@@ -116,7 +116,7 @@ void rlk_get_thread_name(void *name);
 uint64_t rlk_task_number(uintptr_t job);
 
 /// An event descriptor that becomes readable when libdispatch's main queue, which runs the jobs of the main actor, has
-/// something to run; -1 if libdispatch is not there.
+/// something to run; -1 and `errno` if it cannot be made, `ENOSYS` if libdispatch is not there.
 int rlk_main_queue_descriptor(void);
 
 /// Runs what waits in the main queue, on the main thread. Does nothing while that is under way.

@@ -55,7 +55,9 @@ extension RunLoop {
             source.invalidate()
         }
         let descriptor = rlk_main_queue_descriptor()
-        require(descriptor >= 0, "libdispatch is not linked; the main actor has no jobs without it")
+        require(
+            descriptor >= 0 || errno != ENOSYS, "libdispatch is not linked; the main actor has no jobs without it")
+        if descriptor < 0 { endProcess(.last("make a descriptor for the main queue")) }
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable, origin: origin) { _, _ in
             rlk_drain_main_queue()
         }

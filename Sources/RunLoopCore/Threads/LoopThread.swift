@@ -17,7 +17,8 @@ internal import Glibc
 /// ```
 ///
 /// Releasing a `LoopThread` does not end its thread. A thread that is started inside a simulation takes part in its
-/// virtual time. The object is `Sendable`.
+/// virtual time. If the system has no thread or descriptor left, the process ends with a ``RunLoop/StartError`` on
+/// standard error and the status 71. The object is `Sendable`.
 public final class LoopThread: Sendable {
     /// The thread's name. The system keeps its first 15 bytes.
     public let name: String
@@ -81,10 +82,24 @@ public final class LoopThread: Sendable {
     package convenience init(
         name: String, in world: any World, isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
     ) {
-        self.init(name: name, at: world.makeSeat(named: name, isService: isService), setUp: setUp)
+        do {
+            try self.init(starting: name, in: world, isService: isService, setUp: setUp)
+        } catch {
+            endProcess(error)
+        }
     }
 
-    package init(name: String, at seat: any Seat, setUp: @escaping @Sendable (RunLoop) -> Void) {
+    /// Starts a thread in `world`, if the system has what that takes.
+    package convenience init(
+        starting name: String, in world: any World, isService: Bool = false,
+        setUp: @escaping @Sendable (RunLoop) -> Void
+    ) throws(RunLoop.StartError) {
+        try self.init(name: name, at: world.makeSeat(named: name, isService: isService), setUp: setUp)
+    }
+
+    package init(
+        name: String, at seat: any Seat, setUp: @escaping @Sendable (RunLoop) -> Void
+    ) throws(RunLoop.StartError) {
         self.name = name
         self.seat = seat
         remote = RunLoop.Remote(waker: seat.waker, name: name)
@@ -101,7 +116,14 @@ public final class LoopThread: Sendable {
                 start.run()
                 return nil
             }, start)
-        require(status == 0, "the system has no room for another thread (errno \(status))")
+        guard status == 0 else {
+            start.deinitialize(count: 1)
+            start.deallocate()
+            let error = RunLoop.StartError("start the thread \(quoted(name))", errno: status)
+            // The others would wait for this one's turn.
+            if seat.world.isRepeatable { endProcess(error) }
+            throw error
+        }
         handle = ThreadHandle(thread)
         seat.wasTaken(by: handle)
     }

@@ -2,8 +2,9 @@
 /// global queue.
 ///
 /// One more thread, the timekeeper, waits for the deadlines and calls no handler, so that a source is punctual as long
-/// as the pool has a free thread. The other threads start when they are needed. When all are busy, deliveries wait in
-/// order, and waiting fires of one source are merged into one.
+/// as the pool has a free thread. The other threads start when they are needed. When all are busy, or the system has no
+/// room for a further one, deliveries wait in order, and waiting fires of one source are merged into one. Without room
+/// for the first, the process ends as with a ``LoopThread``.
 ///
 /// A source keeps its pool. When the last reference to a pool goes, its threads end; ``stop()`` ends them even while
 /// there are sources, which then no longer fire. A pool that is made inside a simulation takes part in its virtual
@@ -36,8 +37,21 @@ public final class LoopThreadPool: Sendable {
         require(maximumThreads > 0, "a pool needs at least one thread; without any, use a loop's queue")
         self.name = name
         self.maximumThreads = maximumThreads
-        timekeeper = LoopThread(name: "\(name)-timer", in: world, isService: true) {
-            $0.add(CustomSource(), forMode: .default)
+        timekeeper = LoopThread(name: "\(name)-timer", in: world, isService: true, setUp: Self.live)
+    }
+
+    /// A pool whose threads live in `world`, with the first of them, so that it can deliver whatever the system refuses
+    /// later.
+    package init(starting name: String, maximumThreads: Int, in world: any World) throws(RunLoop.StartError) {
+        self.name = name
+        self.maximumThreads = maximumThreads
+        timekeeper = try LoopThread(starting: "\(name)-timer", in: world, isService: true, setUp: Self.live)
+        do {
+            let first = try LoopThread(starting: "\(name)-1", in: world, isService: true, setUp: Self.serve)
+            state.withLock { $0.workers = [Worker(thread: first, isBusy: false)] }
+        } catch {
+            timekeeper.stop()
+            throw error
         }
     }
 
@@ -73,7 +87,7 @@ public final class LoopThreadPool: Sendable {
 
     /// Has a free thread deliver, or the next one that becomes free. On the timekeeper's thread.
     func submit(from loop: RunLoop, _ job: @escaping Job) {
-        let worker: Int? = state.withLock { state in
+        let worker = state.withLock { state -> Int? in
             guard !state.isStopped else { return nil }
             if let free = state.workers.firstIndex(where: { !$0.isBusy }) {
                 state.workers[free].isBusy = true
@@ -84,16 +98,26 @@ public final class LoopThreadPool: Sendable {
                 return nil
             }
             let name = "\(name)-\(state.workers.count + 1)"
-            let thread = LoopThread(name: name, in: loop.world, isService: true, setUp: Self.serve)
-            state.workers.append(Worker(thread: thread))
-            return state.workers.count - 1
+            do throws(RunLoop.StartError) {
+                let thread = try LoopThread(starting: name, in: loop.world, isService: true, setUp: Self.serve)
+                state.workers.append(Worker(thread: thread))
+                return state.workers.count - 1
+            } catch {
+                guard !state.workers.isEmpty else { endProcess(error) }
+                state.waiting.append(job)
+                return nil
+            }
         }
         if let worker { order(worker, to: job) }
     }
 
+    private static func live(_ loop: RunLoop) {
+        loop.add(CustomSource(), forMode: .default)
+    }
+
     /// A handler that stops its thread's loop does not end the thread: only the pool does.
     private static func serve(_ loop: RunLoop) {
-        loop.add(CustomSource(), forMode: .default)
+        live(loop)
         while loop.run(in: .default) == .stopped && !loop.isEnding {}
     }
 

@@ -82,7 +82,7 @@ extension RunLoop {
             rlk_begin_simulated(nil)
             Unmanaged<RunLoop>.fromOpaque(pointer).takeRetainedValue().tearDown()
         }
-        require(status == 0, "the process has no thread-specific key left for its run loops")
+        if status != 0 { endProcess(StartError("make a thread-specific key for run loops", errno: status)) }
         return key
     }()
 }

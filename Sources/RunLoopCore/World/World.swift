@@ -23,7 +23,8 @@ package protocol World: AnyObject, Sendable {
     ///
     /// - Parameter isService: whether the thread only serves others, so that it is the last to learn that nothing can
     ///   happen any more.
-    func makeSeat(named name: String, isService: Bool) -> any Seat
+    /// - Throws: the refusal of a descriptor that its loop needs: the thread's driver is made here.
+    func makeSeat(named name: String, isService: Bool) throws(RunLoop.StartError) -> any Seat
 
     /// A latch at which the calling thread waits until the thread of that waker opens it. That thread may be in another
     /// world.

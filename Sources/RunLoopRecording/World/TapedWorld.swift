@@ -47,16 +47,20 @@ final class TapedWorld: World {
 
     // MARK: Threads
 
-    func makeSeat(named name: String, isService: Bool) -> any Seat {
+    func makeSeat(named name: String, isService: Bool) throws(RunLoop.StartError) -> any Seat {
         // Threads that only watch others, or work for them, are no part of the program.
-        guard !isService, let tape = Tape.current else { return real.makeSeat(named: name, isService: isService) }
+        guard !isService, let tape = Tape.current else { return try real.makeSeat(named: name, isService: isService) }
         let number = tape.call(.makeThread, [.text(name)], .int) { Int(tapes.takeNumber()) }
         return makeSeat(of: UInt32(clamping: number), named: name)
     }
 
-    /// The seat of a thread with a tape.
+    /// The seat of a thread with a tape. A refusal ends a recording: it is on no tape.
     func makeSeat(of number: UInt32, named name: String) -> TapedSeat {
-        let seat = tapes.replay == nil ? real.makeSeat(named: name, isService: false) : nil
+        let seat =
+            tapes.replay == nil
+            ? started { [real] () throws(RunLoop.StartError) in
+                try real.makeSeat(named: name, isService: false)
+            } : nil
         return TapedSeat(in: self, real: seat, tapes.makeTape(number: number, named: name), of: tapes)
     }
 

@@ -34,14 +34,14 @@ public final class LoopGroup: Sendable {
 
     /// Starts the loops, and returns when all of them are set up and run.
     ///
-    /// Blocks the calling thread meanwhile. If a set-up throws, the started threads end before the error is thrown
-    /// here.
+    /// Blocks the calling thread meanwhile. If a set-up throws, or a thread cannot start, the started threads end before
+    /// the error is thrown here.
     ///
     /// - Parameters:
     ///   - count: the number of loops; at least one.
     ///   - name: the name of the threads, to which their numbers are added.
     ///   - setUp: called on the thread of each loop, with the loop's number; one after another, from 0 on.
-    /// - Throws: any error that `setUp` throws.
+    /// - Throws: any error that `setUp` throws; `RunLoop.StartError` if the system has no descriptor or thread left.
     @available(
         *, noasync, message: "it blocks the calling thread; make the group before tasks begin, or on a LoopThread"
     )
@@ -50,18 +50,22 @@ public final class LoopGroup: Sendable {
         setUp: @escaping @Sendable (RunLoop, Int) throws -> Void = { _, _ in }
     ) throws {
         require(count > 0, "a group has one loop or more; LoopGroup.processorCount is how many processors there are")
-        let threads = (0..<count).map { number in
-            LoopThread(name: "\(name) \(number)") { $0.add(CustomSource(), forMode: .common) }
+        var threads: [LoopThread] = []
+        do {
+            for number in 0..<count {
+                threads.append(
+                    try LoopThread(starting: "\(name) \(number)", in: RunLoop.currentWorld) {
+                        $0.add(CustomSource(), forMode: .common)
+                    })
+            }
+            for (number, thread) in threads.enumerated() { try thread.remote.performAndWait { try setUp($0, number) } }
+        } catch {
+            for thread in threads { thread.stop() }
+            for thread in threads { thread.join() }
+            throw error
         }
         self.threads = threads
         loops = threads.map(\.remote)
-        do {
-            for (number, loop) in loops.enumerated() { try loop.performAndWait { try setUp($0, number) } }
-        } catch {
-            stop()
-            join()
-            throw error
-        }
     }
 
     // MARK: All loops

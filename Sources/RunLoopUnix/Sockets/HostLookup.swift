@@ -111,6 +111,8 @@ package final class SharedLookups: HostLookups {
     private struct State {
         var lookups: [String: Shared] = [:]
         var last = 0
+        /// Made with the first look-up for which the system has threads.
+        var pool: LoopThreadPool?
     }
 
     private struct Shared {
@@ -118,21 +120,28 @@ package final class SharedLookups: HostLookups {
         var hasBegun = false
     }
 
-    private let pool: LoopThreadPool
+    private let world: any World
     private let state = Locked(State())
 
     private init(in world: any World) {
-        pool = LoopThreadPool(name: "resolver", maximumThreads: 8, in: world)
+        self.world = world
     }
 
     package func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
-        let (number, isFirst) = state.withLock { state in
+        let (number, isFirst, pool) = state.withLock { state in
             state.last += 1
             let isFirst = state.lookups[name] == nil
-            state.lookups[name, default: Shared()].askers[state.last] = asker
-            return (state.last, isFirst)
+            let pool = Result { try state.pool ?? LoopThreadPool(starting: "resolver", maximumThreads: 8, in: world) }
+            state.pool = try? pool.get()
+            if state.pool != nil { state.lookups[name, default: Shared()].askers[state.last] = asker }
+            return (state.last, isFirst, pool)
         }
-        if isFirst { DeliveryQueue.pool(pool).asyncAfter(.zero) { [self] in lookUp(name, find) } }
+        switch pool {
+        case .success(let pool) where isFirst:
+            DeliveryQueue.pool(pool).asyncAfter(.zero) { [self] in lookUp(name, find) }
+        case .success: break
+        case .failure(let error): asker(number, .failure(.init(.unavailable, name: name, reason: "\(error)")))
+        }
         return number
     }
 

@@ -15,7 +15,8 @@ public enum HostResolver {
         public enum Kind: Sendable, Hashable {
             /// The name does not exist, or has no address.
             case notFound
-            /// The name servers do not answer at present, or request another attempt.
+            /// The name servers do not answer at present, or request another attempt; or the system has no thread or
+            /// descriptor left to ask them.
             case unavailable
             /// There was no answer within the timeout.
             case timedOut
