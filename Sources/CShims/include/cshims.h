@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "fibers.h"
+#include "mapped.h"
 #include "probes.h"
 #include "simulated.h"
 

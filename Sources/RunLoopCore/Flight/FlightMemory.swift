@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 internal import Synchronization
 
@@ -24,6 +25,8 @@ final class FlightMemory: Sendable {
     // Unsafe, because it is a pointer: to memory that lives as long as this object and is read and written atomically,
     // word by word.
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer
+    /// For the memory of a file: that file, which another program may shorten. Unsafe, because nothing but its deinit uses it.
+    private nonisolated(unsafe) let mapped: OpaquePointer?
 
     /// Maps the file at `path`, or memory without a file. `nameBytes` is a multiple of 8.
     init(events: Int, nameBytes: Int, path: String?) throws(FlightError) {
@@ -45,11 +48,19 @@ final class FlightMemory: Sendable {
             throw .file(path ?? "memory", errno: errno)
         }
         self.base = base
+        mapped = path.flatMap {
+            rlk_make_mapped_file("\($0): the file of the flight is lost; the loop goes on without\n")
+        }
+        if let mapped { rlk_guard_mapping(mapped, base, size) }
         self[.mark] = Self.mark
         (self[.events], self[.nameBytes]) = (UInt64(events), UInt64(nameBytes))
     }
 
     deinit {
+        if let mapped {
+            rlk_unguard_mapping(base)
+            rlk_free_mapped_file(mapped)
+        }
         munmap(base, size)
     }
 

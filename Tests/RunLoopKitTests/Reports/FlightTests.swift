@@ -6,6 +6,23 @@ import Synchronization
 import TestSupport
 import Testing
 
+/// A loop that goes on for a while when its flight was truncated.
+private func truncateFlight() throws {
+    let path = "/tmp/rlk-truncated-flight-\(getpid())"
+    defer { unlink(path) }
+    let loop = RunLoop.current
+    let recorder = try FlightRecorder(loop, at: path)
+    var fires = 0
+    loop.add(
+        Timer(timeInterval: .microseconds(100), repeats: true) { _ in
+            fires += 1
+            if fires == 10 { truncate(path, 0) }
+            if fires == 1000 { loop.stop() }
+        }, forMode: .default)
+    loop.run(in: .default)
+    withExtendedLifetime(recorder) {}
+}
+
 @Suite("Flights", .timeLimit(.minutes(15)))
 struct FlightTests {
     /// Records what a virtual loop does, and returns its flight.
@@ -367,5 +384,14 @@ struct FlightTests {
             simulation.advance(by: .seconds(10))
             #expect(try recorder?.memory.flight().calls.count == 10)
         }
+    }
+
+    @Test("a loop goes on when another program truncates the file of its flight, and says so once")
+    func truncated() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            try truncateFlight()
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.split(separator: "\n").count { $0.contains("the file of the flight is lost") } == 1, "\(text)")
     }
 }
