@@ -25,18 +25,25 @@ public struct Record: Sendable, CustomStringConvertible {
     public var foreignCalls: Int { contents.foreignCalls }
     /// The names of the threads, by their numbers. The first one is `main`.
     public let threads: [Int: String]
+    /// Whether the record has all of the run, and if not, why. Damage is found by comparing all bytes with their sums.
+    public let end: RecordEnd
+    /// The numbers of events, by thread.
+    private let counts: [Int: UInt64]
 
     /// Reads a record, also one that is being made.
     ///
-    /// - Throws: ``RecordError`` if it cannot be read, or is none. O(bytes).
+    /// - Throws: ``RecordError`` if it cannot be read, is none, or is damaged in its first page. O(bytes).
     public init(contentsOf path: String) throws(RecordError) {
         contents = try RecordContents(path)
-        var threads: [Int: String] = [:]
-        for number in contents.tapes.keys where number < TapedLookups.tape {
+        let summaries = contents.summaries()
+        end = contents.end(summaries)
+        var (threads, counts): ([Int: String], [Int: UInt64]) = ([:], [:])
+        for (number, summary) in summaries where number < TapedLookups.tape {
+            counts[Int(number)] = summary.events
             if number == 0 { threads[0] = "main" }
-            for case (_, .madeThread(let thread, let name)?) in Events(contents, number) { threads[Int(thread)] = name }
+            for (thread, name) in summary.threads { threads[Int(thread)] = name }
         }
-        self.threads = threads
+        (self.threads, self.counts) = (threads, counts)
     }
 
     /// An event of a thread.
@@ -56,13 +63,12 @@ public struct Record: Sendable, CustomStringConvertible {
         Events(contents, UInt32(clamping: number)).lazy.map { $0.event }
     }
 
-    /// An event of a connection, or the start of a thread.
+    /// An event of a connection.
     enum Happening {
         case accepted(Int32, Endpoint)
         case read(Int32, Int, [UInt8])
         case wrote(Int32, Int, [UInt8])
         case closed(Int32)
-        case madeThread(UInt32, String)
     }
 
     /// Those of all threads, in the order of their times.
@@ -83,7 +89,7 @@ public struct Record: Sendable, CustomStringConvertible {
         private var time: Int64 = 0
 
         init(_ contents: RecordContents, _ tape: UInt32) {
-            reader = TapeReader(contents.tapes[tape] ?? [])
+            reader = TapeReader(contents[tape])
             self.contents = contents
         }
 
@@ -106,9 +112,6 @@ public struct Record: Sendable, CustomStringConvertible {
             var ahead = reader
             _ = ahead.byte()
             switch kind {
-            case .makeThread:
-                var (name, result) = (ByteDecoder(ahead.block()), ByteDecoder(ahead.block()))
-                return UInt32(exactly: result.number()).map { .madeThread($0, name.text()) }
             case .accept:
                 _ = ahead.block()
                 var result = ByteDecoder(ahead.block())
@@ -133,10 +136,11 @@ public struct Record: Sendable, CustomStringConvertible {
 
     public var description: String {
         var text = "process \(process), recorded from \(wallTimeAtBegin): \(arguments.joined(separator: " "))\n"
+        text += "\(end)\n"
         if !keepsPayloads { text += "without the bytes that were read\n" }
         if foreignCalls > 0 { text += "\(foreignCalls) calls of threads that are not recorded\n" }
         for (number, name) in threads.sorted(by: { $0.key < $1.key }) {
-            let count = events(ofThread: number).reduce(0) { count, _ in count + 1 }
+            let count = counts[number] ?? 0
             text += "thread \(number), \(name): \(count) \(count == 1 ? "event" : "events")\n"
         }
         return text

@@ -67,7 +67,6 @@ extension Record {
                 clients[number].answerCount += count
                 clients[number].answer?.append(contentsOf: bytes)
             case .closed(let descriptor): open[descriptor] = nil
-            case .madeThread: continue
             }
         }
         return clients

@@ -16,12 +16,14 @@ internal import RunLoopUnix
 /// }
 /// ```
 ///
-/// The record is written into a mapped file, so that it is complete whichever way the process ends. The file has the mode 600,
-/// and replaces one that was there: it has whatever the program has read. While a program is recorded, the order of a `Set` or
+/// The record is written into a mapped file, so that it has everything whichever way the process ends. The file is a new one with
+/// the mode 600, because it has whatever the program has read; a regular file with its name is removed first. If the record stops
+/// before the program, at its limit or because the system has no room or another program has shortened the file, the program goes
+/// on, and a line on standard error says why. While a program is recorded, the order of a `Set` or
 /// `Dictionary` depends on its contents and on the process's seeds of hashing alone, and relays copy bytes through the process.
 ///
 /// - Parameters:
-///   - path: the file.
+///   - path: the file. What is there and no regular file is left alone, which is an error.
 ///   - options: a limit, and whether payloads are kept.
 ///   - body: called once, on this thread.
 /// - Throws: ``RecordError`` if the file cannot be written; the error of `body`.
@@ -31,6 +33,7 @@ public func withRecording<Result>(
     to path: String, options: RecordingOptions = RecordingOptions(), _ body: (RunLoop) throws -> Result
 ) throws -> Result {
     let file = try RecordFile(path, options, wallTime: RunLoop.realWorld.wallTime)
+    defer { file.close() }
     return try withTapes(in: TapedWorld(Tapes(.records(file))), body)
 }
 

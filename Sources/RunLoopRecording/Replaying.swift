@@ -6,8 +6,10 @@ public import RunLoopCore
 ///
 /// Nothing is awaited, and no descriptor, child or file of the record exists; only output to descriptors 1 and 2 is written for
 /// real. `body` must be the same as in ``withRecording(to:options:_:)``: at the first call that the record does not have there,
-/// or has with other arguments, ``ReplayOptions/onDivergence`` is called. If the record ends before the program, because the
-/// process ended there, ``ReplayOptions/onEnd`` is called.
+/// or has with other arguments, ``ReplayOptions/onDivergence`` is called. If the record ends before the program, for example
+/// because the process ended there, ``ReplayOptions/onEnd`` is called with the reason.
+///
+/// All bytes of the record are compared with its sums first, so that damage is not taken for a divergence: O(bytes).
 ///
 /// A program that iterates over a `Set` or `Dictionary` does so in the recorded order: if this process hashes with other seeds,
 /// its program is executed again, with the same arguments and the recorded seeds.
@@ -16,7 +18,8 @@ public import RunLoopCore
 ///   - path: the file of the record.
 ///   - options: where to stop.
 ///   - body: called once, on this thread.
-/// - Throws: ``RecordError`` if the file is no record; the error of `body`.
+/// - Throws: ``RecordError`` if the file is no record, is damaged, or does not have the event at which the replay is to end;
+///   the error of `body`.
 /// - Precondition: as for a recording.
 @available(*, noasync, message: "a replay takes the place of the thread's loop; call it from a synchronous function")
 public func withReplay<Result>(
@@ -28,6 +31,7 @@ public func withReplay<Result>(
         throw RecordError.hashing(errno: hashing.is_given == 0 ? executeAgain(contents.seeds) : 0)
     }
     rlk_make_hashing_repeatable()
+    try contents.verify(path, options.until)
     return try withTapes(in: TapedWorld(Tapes(.replays(Replay(contents, options)))), body)
 }
 

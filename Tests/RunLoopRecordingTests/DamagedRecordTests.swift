@@ -41,12 +41,57 @@ import Testing
             var changed = whole
             let bytes = tape.bytes.prefix(whole.count - start)
             changed.replaceSubrange(start..<start + bytes.count, with: bytes)
-            let used = UInt64(RecordLayout.chunkHead + bytes.count)
-            let field = RecordLayout.pageSize + RecordLayout.ChunkField.numberAndUsed.rawValue * 8
-            for index in 0..<4 { changed[field + index] = UInt8(truncatingIfNeeded: used >> (8 * index)) }
+            let state = ChunkState(number: 0, used: RecordLayout.chunkHead + bytes.count, sum: 0)
+            let field = RecordLayout.pageSize + RecordLayout.ChunkField.state.rawValue * 8
+            for index in 0..<8 { changed[field + index] = UInt8(truncatingIfNeeded: state.word >> UInt64(8 * index)) }
             record.bytes = changed
             let read = try Record(contentsOf: record.path)
             _ = (read.description, read.clients.count)
         }
+    }
+
+    @Test(arguments: seeds(usually: 1)) func `a changed byte is told before the program begins`(seed: UInt64) throws {
+        let record = RecordPath()
+        let log = try withRecording(to: record.path) { tick($0, times: 30) }
+        let whole = record.bytes
+        let used = ChunkState(word: record.word(at: RecordLayout.pageSize + 16)).used
+        let head = RecordLayout.argumentsStart + Int(record.word(at: RecordLayout.Field.argumentsLength.rawValue * 8))
+        // The first page, but for the count of foreign calls; the chunk with its head.
+        let places =
+            Array(0..<RecordLayout.Field.foreignCalls.rawValue * 8) + Array(RecordLayout.argumentsStart..<head)
+            + Array(RecordLayout.pageSize..<RecordLayout.pageSize + 24)
+            + Array(RecordLayout.pageSize + RecordLayout.chunkHead..<RecordLayout.pageSize + used)
+        var random = SeededGenerator(seed: seed)
+        for place in places.shuffled(using: &random).prefix(300) {
+            var changed = whole
+            changed[place] ^= UInt8.random(in: 1...255, using: &random)
+            record.bytes = changed
+            let outcome = replay(record) { tick($0, times: 30) }
+            switch outcome {
+            case .failed(RecordError.damaged), .failed(RecordError.notARecord): continue
+            // Only where it says how much there was, or that another file follows.
+            case .ended(.endOfRecord(.cut)) where (12 * 8..<14 * 8).contains(place): continue
+            case .returned(log) where (12 * 8..<14 * 8).contains(place): continue
+            default: Issue.record("the byte at \(place) was changed, seed \(seed): \(outcome)")
+            }
+        }
+    }
+
+    @Test func `a piece that is missing between others is told, with its thread`() throws {
+        let record = RecordPath()
+        var options = RecordingOptions()
+        options.chunkSize = 256
+        _ = try withRecording(to: record.path, options: options) { tick($0, times: 200) }
+        var changed = record.bytes
+        // The third chunk has the mark of none.
+        changed[RecordLayout.pageSize + 3 * 256] = 0
+        record.bytes = changed
+        let outcome = replay(record) { tick($0, times: 200) }
+        guard case .failed(RecordError.damaged(record.path, let place)) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(place == "in thread 0, of which a piece is missing")
+        #expect(try Record(contentsOf: record.path).end == .damaged(place))
     }
 }

@@ -5,7 +5,7 @@ import RunLoopKit
 import RunLoopRecording
 
 /// A file for the record of a test, which is removed at the end.
-final class RecordPath {
+final class RecordPath: Sendable {
     let path: String
 
     init() {
@@ -19,6 +19,17 @@ final class RecordPath {
         unlink(path)
         var part = 2
         while unlink("\(path).\(part)") == 0 { part += 1 }
+    }
+
+    /// One of its numbers.
+    func word(at place: Int) -> UInt64 {
+        bytes[place..<place + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    func set(_ word: UInt64, at place: Int) {
+        var changed = bytes
+        for index in 0..<8 { changed[place + index] = UInt8(truncatingIfNeeded: word >> UInt64(8 * index)) }
+        bytes = changed
     }
 
     /// Its bytes.
@@ -35,11 +46,25 @@ final class RecordPath {
             }
         }
         set {
+            unlink(path)
             let file = fopen(path, "w")!
             fwrite(newValue, 1, newValue.count, file)
             fclose(file)
         }
     }
+}
+
+/// A program: a timer that fires so often, and draws numbers.
+func tick(_ loop: RunLoop, times: Int, _ also: @escaping (Int) -> Void = { _ in }) -> [String] {
+    var log: [String] = []
+    loop.add(
+        Timer(timeInterval: .microseconds(100), repeats: true) { _ in
+            log.append("\(loop.now): \(loop.randomNumbers.next() as UInt64)")
+            also(log.count)
+            if log.count == times { loop.stop() }
+        }, forMode: .default)
+    loop.run(in: .default)
+    return log
 }
 
 /// How a replay has ended.

@@ -52,7 +52,7 @@ struct SourceTests {
         try withRecording(to: directory["record"]) { $0.run(until: $0.now + .milliseconds(1)) }
         let source = try Source(contentsOf: directory["record"])
         guard case .record = source else { throw Wrong() }
-        #expect("\(source)".contains("thread 0, main"))
+        #expect("\(source)".contains("thread 0, main") && "\(source)".contains("the record is complete"))
         for draw in [{ try Source.timeline(of: [source]) }, { try Source.page(of: [source]) }, { try source.svg }] {
             #expect(throws: (any Error).self) { try draw() }
         }

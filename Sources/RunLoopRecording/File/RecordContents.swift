@@ -1,7 +1,18 @@
 internal import Glibc
 internal import RunLoopCore
 
-/// A record as it is read: its head, and the chunks of each tape. Any thread.
+/// The chunks of a tape, in their order, and the sum of their bytes.
+struct RecordedTape {
+    let number: UInt32
+    var chunks: [UnsafeRawBufferPointer] = []
+    var sum: UInt16
+
+    init(number: UInt32) {
+        (self.number, sum) = (number, TapeCheck(ofTape: number).short)
+    }
+}
+
+/// A record as it is read: its head, and the tapes. Any thread.
 final class RecordContents: Sendable {
     let process: Int
     let wallTime: RunLoop.WallTime
@@ -10,90 +21,121 @@ final class RecordContents: Sendable {
     let keepsOutput: Bool
     let foreignCalls: Int
     let arguments: [String]
-    // Unsafe, because they are pointers: to memory that nobody changes, which is unmapped with this object.
-    private nonisolated(unsafe) let files: [UnsafeRawBufferPointer]
-    nonisolated(unsafe) let tapes: [UInt32: [UnsafeRawBufferPointer]]
+    let end: RecordEnd
+    // They keep the memory of the tapes.
+    private let parts: [RecordPart]
+    private let tails: [RecordTail]
+    // Unsafe, because they are pointers: to memory that nobody changes.
+    private nonisolated(unsafe) let tapes: [UInt32: RecordedTape]
 
     init(_ path: String) throws(RecordError) {
-        var files: [UnsafeRawBufferPointer] = []
-        var failure: RecordError?
-        var chunks: [UInt32: [UInt64: UnsafeRawBufferPointer]] = [:]
-        repeat {
+        // Two looks, because the process may be writing: a chunk that a tail of the first one follows is in the second one.
+        let (early, lacksPart) = try Self.parts(path)
+        // Before the tails, which are then at least as long.
+        let noted = (early.last![.end], early.map { $0[.size] })
+        tails = early.flatMap(\.tails)
+        parts = try Self.parts(path).parts
+        let head = parts[0]
+        process = Int(clamping: head[.process])
+        wallTime = RunLoop.WallTime(nanoseconds: Int64(bitPattern: head[.wallTime]))
+        seeds = (head[.seed0], head[.seed1])
+        keepsPayloads = head[.keepsPayloads] != 0
+        keepsOutput = head[.keepsOutput] != 0
+        foreignCalls = parts.reduce(0) { $0 &+ Int(clamping: $1[.foreignCalls]) }
+        arguments = head.arguments
+        let places = parts.flatMap(\.places)
+        let collected = Self.collect(places, tails)
+        tapes = collected.tapes
+        let isCut = lacksPart || zip(noted.1, parts).contains { $0 > $1.count }
+        end =
+            if isCut {
+                .cut
+            } else if let tape = collected.incomplete {
+                .damaged("in \(Self.name(ofTape: tape)), of which a piece is missing")
+            } else {
+                Self.end(noted.0, ProcessLife.sum(of: process) == head[.life] ? process : nil, places)
+            }
+    }
+
+    /// - Parameters:
+    ///   - word: the noted end.
+    ///   - process: the recorded process, if it runs.
+    private static func end(_ word: UInt64, _ process: Int?, _ places: [RecordPart.Place?]) -> RecordEnd {
+        // The last place may have been taken and not described.
+        let isDescribed = places.dropLast().allSatisfy { $0 != nil }
+        guard isDescribed, word == 0 || RecordEnd(word: word) != nil,
+            RecordEnd(word: word) != .closed || places.last.map({ $0 != nil }) ?? true
+        else { return .damaged(isDescribed ? "in its first page" : "at the begin of a chunk") }
+        return RecordEnd(word: word) ?? process.map { .beingWritten(process: $0) } ?? .processEnded
+    }
+
+    private static func parts(_ path: String) throws(RecordError) -> (parts: [RecordPart], lacksOne: Bool) {
+        var parts = [try RecordPart(path, part: 1)]
+        while parts.last![.isContinued] != 0 {
             do throws(RecordError) {
-                let file = try Self.map(RecordLayout.path(path, part: files.count + 1))
-                files.append(file)
-                try Self.collect(file, part: files.count, path, into: &chunks)
+                parts.append(try RecordPart(path, part: parts.count + 1))
             } catch {
-                failure = error
+                if case .file(_, errno: ENOENT) = error { return (parts, true) }
+                throw error
             }
-        } while failure == nil
-        self.files = files
-        tapes = chunks.mapValues { numbered in
-            // Those behind a gap belong to no known place.
-            (0..<UInt64(numbered.count)).map { numbered[$0] }.prefix { $0 != nil }.compactMap(\.self)
         }
-        func field(_ field: RecordLayout.Field) -> UInt64 {
-            files.first.map { $0.loadUnaligned(fromByteOffset: field.rawValue * 8, as: UInt64.self) } ?? 0
-        }
-        process = Int(clamping: field(.process))
-        wallTime = RunLoop.WallTime(nanoseconds: Int64(bitPattern: field(.wallTime)))
-        seeds = (field(.seed0), field(.seed1))
-        keepsPayloads = field(.keepsPayloads) != 0
-        keepsOutput = field(.keepsOutput) != 0
-        foreignCalls = Int(clamping: field(.foreignCalls))
-        let length = min(Int(clamping: field(.argumentsLength)), RecordLayout.pageSize - RecordLayout.argumentsStart)
-        arguments =
-            files.first.map { file in
-                file[RecordLayout.argumentsStart..<RecordLayout.argumentsStart + length].split(separator: 0)
-                    .map { String(decoding: $0, as: UTF8.self) }
-            } ?? []
-        // A part that is not there ends the list, unless it is the first.
-        switch failure! {
-        case .file(_, errno: ENOENT) where !files.isEmpty: return
-        case let error: throw error
-        }
+        return (parts, false)
     }
 
-    deinit {
-        for file in files { munmap(UnsafeMutableRawPointer(mutating: file.baseAddress), file.count) }
-    }
-
-    private static func map(_ path: String) throws(RecordError) -> UnsafeRawBufferPointer {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .file(path, errno: errno) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw .file(path, errno: errno) }
-        let size = Int(status.st_size)
-        guard status.st_mode & S_IFMT == S_IFREG, size >= RecordLayout.pageSize else { throw .notARecord(path) }
-        guard let memory = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0), memory != MAP_FAILED else {
-            throw .file(path, errno: errno)
-        }
-        return UnsafeRawBufferPointer(start: memory, count: size)
-    }
-
+    /// The tapes, and one of them that lacks a chunk between others.
     private static func collect(
-        _ file: UnsafeRawBufferPointer, part: Int, _ path: String,
-        into chunks: inout [UInt32: [UInt64: UnsafeRawBufferPointer]]
-    ) throws(RecordError) {
-        func word(_ offset: Int) -> UInt64 { file.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
-        guard word(0) == RecordLayout.mark, word(RecordLayout.Field.part.rawValue * 8) == UInt64(part),
-            let size = Int(exactly: word(RecordLayout.Field.chunkSize.rawValue * 8)), size > RecordLayout.chunkHead,
-            size <= 1 << 30
-        else { throw .notARecord(RecordLayout.path(path, part: part)) }
-        for start in stride(from: RecordLayout.pageSize, through: file.count - size, by: size) {
-            func field(_ field: RecordLayout.ChunkField) -> UInt64 { word(start + field.rawValue * 8) }
-            // The last one may have been made and not described.
-            let isTail = field(.mark) == RecordLayout.tailMark
-            guard isTail || field(.mark) == RecordLayout.chunkMark, let tape = UInt32(exactly: field(.tape)),
-                case let (number, used) = (field(.numberAndUsed) >> 32, Int(field(.numberAndUsed) & 0xffff_ffff)),
-                (RecordLayout.chunkHead...size).contains(used)
-            else { continue }
-            let content = UnsafeRawBufferPointer(rebasing: file[start + RecordLayout.chunkHead..<start + used])
-            // A process that was killed while it moved a tail has left the whole of it.
-            if isTail || chunks[tape]?[number] == nil {
-                chunks[tape, default: [:]][number] = content
-            }
+        _ places: [RecordPart.Place?], _ tails: [RecordTail]
+    ) -> (tapes: [UInt32: RecordedTape], incomplete: UInt32?) {
+        var chunks: [UInt32: [UInt64: (content: UnsafeRawBufferPointer, sum: UInt16)]] = [:]
+        for case let place? in places where !place.isTail {
+            chunks[place.tape, default: [:]][place.state.number] = (place.content, place.state.sum)
         }
+        // A tail that was moved has been written behind the others before it is used again.
+        for tail in tails where chunks[tail.tape]?[tail.state.number] == nil {
+            chunks[tail.tape, default: [:]][tail.state.number] = (tail.content, tail.state.sum)
+        }
+        var tapes: [UInt32: RecordedTape] = [:]
+        for (number, numbered) in chunks {
+            var tape = RecordedTape(number: number)
+            while let chunk = numbered[UInt64(tape.chunks.count)] {
+                tape.chunks.append(chunk.content)
+                tape.sum = chunk.sum
+            }
+            tapes[number] = tape
+        }
+        return (tapes, tapes.keys.sorted().first { tapes[$0]!.chunks.count < chunks[$0]!.count })
+    }
+
+    subscript(number: UInt32) -> RecordedTape { tapes[number] ?? RecordedTape(number: number) }
+
+    private static func name(ofTape number: UInt32) -> String {
+        number == TapedLookups.tape ? "the answers to look-ups" : "thread \(number)"
+    }
+
+    // MARK: Verification
+
+    /// The events of all tapes. O(bytes).
+    func summaries() -> [UInt32: TapeSummary] { tapes.mapValues { TapeSummary($0, self) } }
+
+    /// The end, or the damage that the summaries show.
+    func end(_ summaries: [UInt32: TapeSummary]) -> RecordEnd {
+        for (number, summary) in summaries.sorted(by: { $0.key < $1.key }) {
+            guard let events = summary.damage else { continue }
+            return .damaged("in events \(events.lowerBound) to \(events.upperBound) of \(Self.name(ofTape: number))")
+        }
+        return end
+    }
+
+    /// Makes sure that a replay is given what was recorded, and can end where it is to.
+    func verify(_ path: String, _ until: ReplayOptions.Position?) throws(RecordError) {
+        let summaries = summaries()
+        if case .damaged(let place) = end(summaries) { throw .damaged(path, place: place) }
+        guard let until else { return }
+        guard let thread = UInt32(exactly: until.thread), thread < TapedLookups.tape, let summary = summaries[thread]
+        else {
+            throw .noThread(
+                until.thread, threads: summaries.keys.filter { $0 < TapedLookups.tape }.map(Int.init).sorted())
+        }
+        guard until.event < summary.events else { throw .noEvent(until, count: summary.events) }
     }
 }

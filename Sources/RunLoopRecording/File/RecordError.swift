@@ -6,6 +6,12 @@ public enum RecordError: Error, Sendable, Hashable, CustomStringConvertible {
     case file(String, errno: Int32)
     /// The file is no record, or one of another version.
     case notARecord(String)
+    /// The file has other bytes than were recorded, at the described place.
+    case damaged(String, place: String)
+    /// The record has no thread with the number at which a replay is to end, only these.
+    case noThread(Int, threads: [Int])
+    /// The thread of the record has fewer events than the one before which a replay is to end.
+    case noEvent(ReplayOptions.Position, count: UInt64)
     /// The process hashes with other seeds than the recorded one, and could not be started again with those.
     case hashing(errno: Int32)
 
@@ -13,6 +19,11 @@ public enum RecordError: Error, Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .file(let path, let reason): "\(path): \(String(cString: strerror(reason))) (errno \(reason))"
         case .notARecord(let path): "\(path) is no record of a run, or one that another version of RunLoopKit has made"
+        case .damaged(let path, let place): "\(path): \(RecordEnd.damaged(place))"
+        case .noThread(let thread, let threads):
+            "the record has no thread \(thread); it has \(threads.map { "\($0)" }.joined(separator: ", "))"
+        case .noEvent(let position, let count):
+            "the record has no event \(position.event) of thread \(position.thread), which has \(count) events"
         case .hashing(let reason):
             "the program could not be executed again with the recorded seeds of hashing: "
                 + "\(String(cString: strerror(reason))) (errno \(reason))"

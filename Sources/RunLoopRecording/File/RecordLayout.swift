@@ -3,15 +3,19 @@
 /// Numbers are 64 bits long and in the byte order of the machine.
 enum RecordLayout {
     static let pageSize = 4096
-    static let mark: UInt64 = 0x3130_4452_4f43_4552  // "RECORD01"
+    static let mark: UInt64 = 0x3230_4452_4f43_4552  // "RECORD02"
     static let chunkMark: UInt64 = 0x4b4e_5548_43  // "CHUNK"
     /// The mark of a tape's last chunk, which is mapped while the thread writes it, and moved behind the others when it is full.
     static let tailMark: UInt64 = 0x4c49_4154  // "TAIL"
 
     /// The numbers of the first page, by their places.
     enum Field: Int {
-        case mark, part, chunkSize, process, wallTime, seed0, seed1, keepsPayloads, keepsOutput, foreignCalls,
-            argumentsLength
+        case mark, part, chunkSize, process, life, wallTime, seed0, seed1, keepsPayloads, keepsOutput, argumentsLength
+        /// The sum of the numbers above and of the arguments, which do not change.
+        case check
+        /// The bytes that the file has had at least, whether another part follows, and a ``RecordEnd``.
+        case size, isContinued, end
+        case foreignCalls
     }
     /// Where the arguments of the program begin in the first page, each with a zero byte at its end.
     static let argumentsStart = 256
@@ -19,12 +23,41 @@ enum RecordLayout {
     /// The numbers at the begin of a chunk.
     enum ChunkField: Int {
         case mark, tape
-        /// The number of the chunk among those of its tape, and below it, in 32 bits, how many of its bytes are used: in one
-        /// word, because a process may be killed at any time.
-        case numberAndUsed
+        /// A ``ChunkState``.
+        case state
     }
     static let chunkHead = 64
+    /// What a ``ChunkState`` can count.
+    static let largestChunk = 1 << 20 - 1
 
     /// The files of a record: the first one has its name.
     static func path(_ path: String, part: Int) -> String { part == 1 ? path : "\(path).\(part)" }
+
+    /// The sum of the unchanging parts of a first page.
+    static func check(ofHead head: UnsafeRawBufferPointer, argumentsLength: Int) -> UInt64 {
+        var check = TapeCheck()
+        check.add(UnsafeRawBufferPointer(rebasing: head[..<(Field.check.rawValue * 8)]))
+        check.add(UnsafeRawBufferPointer(rebasing: head[argumentsStart..<argumentsStart + argumentsLength]))
+        return check.value
+    }
+}
+
+/// The number of a chunk among those of its tape, how many of its bytes are used, and the sum of the tape up to there.
+///
+/// The three are in one word, because a process may be killed, and its record be copied, between any two instructions.
+struct ChunkState {
+    var number: UInt64
+    var used: Int
+    var sum: UInt16
+
+    init(number: UInt64, used: Int, sum: UInt16) {
+        (self.number, self.used, self.sum) = (number, used, sum)
+    }
+
+    init(word: UInt64) {
+        (number, used, sum) = (word >> 36, Int(word >> 16 & 0xf_ffff), UInt16(truncatingIfNeeded: word))
+    }
+
+    @inline(__always)
+    var word: UInt64 { number << 36 | UInt64(truncatingIfNeeded: used) << 16 | UInt64(sum) }
 }

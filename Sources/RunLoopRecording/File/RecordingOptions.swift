@@ -1,6 +1,7 @@
 /// How much of a run is recorded, and where it stops. A value and `Sendable`.
 public struct RecordingOptions: Sendable, Hashable {
-    /// The most bytes of the record, all parts together. At the limit the recording stops; the program continues.
+    /// The most bytes of the record, all parts together. At the limit the recording stops; the program continues, and a
+    /// line on standard error says so.
     public var limit = Int.max
     /// The most bytes of a file. Further parts are `PATH.2`, `PATH.3` and so on. A replay needs all parts.
     public var partSize = Int.max

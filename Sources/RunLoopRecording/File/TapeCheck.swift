@@ -2,6 +2,9 @@
 struct TapeCheck {
     private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
 
+    /// - Parameter tape: the number of the tape, so that no other one has its chunks.
+    init(ofTape tape: UInt32 = 0) { value ^= UInt64(tape) }
+
     @inline(__always)
     mutating func add(_ byte: UInt8) {
         value = (value ^ UInt64(byte)) &* 0x100_0000_01b3

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import RunLoopCore
 
 /// Writes the bytes of a tape into the chunks of a record. It belongs to the tape's thread.
@@ -11,15 +10,15 @@ struct TapeWriter {
     private var hasEnded = false
     private var number: UInt64 = 0
     private var position = RecordLayout.chunkHead
-    private(set) var check = TapeCheck()
+    private(set) var check: TapeCheck
 
     init(_ file: RecordFile, tape: UInt32) {
-        (self.file, self.tape) = (file, tape)
+        (self.file, self.tape, check) = (file, tape, TapeCheck(ofTape: tape))
     }
 
     /// Nothing is written any more.
     mutating func end() {
-        if let tail { munmap(tail.baseAddress, tail.count) }
+        if let tail { file.release(tail) }
         (tail, hasEnded) = (nil, true)
     }
 
@@ -56,9 +55,9 @@ struct TapeWriter {
     /// Everything that was put is part of the record from now on.
     @inline(__always)
     func commit() {
+        let state = ChunkState(number: number, used: position, sum: check.short)
         tail?.storeBytes(
-            of: number << 32 | UInt64(position),
-            toByteOffset: RecordLayout.ChunkField.numberAndUsed.rawValue * 8, as: UInt64.self)
+            of: state.word, toByteOffset: RecordLayout.ChunkField.state.rawValue * 8, as: UInt64.self)
     }
 
     @inline(__always)
@@ -83,13 +82,14 @@ struct TapeWriter {
 
     /// Any number of bytes, over the ends of chunks.
     mutating func put(_ bytes: UnsafeRawBufferPointer) {
-        check.add(bytes)
         var rest = bytes
         while !rest.isEmpty {
             guard begin(1), let tail else { return }
             let count = min(rest.count, tail.count - position)
-            UnsafeMutableRawBufferPointer(rebasing: tail[position..<position + count])
-                .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            let piece = UnsafeRawBufferPointer(rebasing: rest[..<count])
+            UnsafeMutableRawBufferPointer(rebasing: tail[position..<position + count]).copyMemory(from: piece)
+            // Piece by piece, so that the sum at the end of a chunk is that of the bytes until there.
+            check.add(piece)
             position += count
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         }

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// The first point of a replay at which the program asked for something else than it did when it was recorded. A value and
 /// `Sendable`.
 public struct Divergence: Error, Sendable, Hashable, CustomStringConvertible {
@@ -17,8 +19,8 @@ public struct Divergence: Error, Sendable, Hashable, CustomStringConvertible {
 
 /// The reason why a replay ends before its program. A value and `Sendable`.
 public enum ReplayEnd: Sendable, Hashable, CustomStringConvertible {
-    /// The record has no more: the process ended here, or the record had reached its limit.
-    case endOfRecord
+    /// The record has no more, for that reason.
+    case endOfRecord(RecordEnd)
     /// The event has come that was asked for.
     case limit
     /// The record was made without the bytes that the program received, and the program reads some at that event.
@@ -26,11 +28,19 @@ public enum ReplayEnd: Sendable, Hashable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .endOfRecord: "the replay has come to the end of the record"
+        case .endOfRecord(let end): "the replay has come to the end of the record: \(end)"
         case .limit: "the replay has come to the event that was asked for"
         case .withoutPayload(let thread, let event):
             "the replay cannot go on at event \(event) of \(thread), where the program reads: "
                 + "the record has no payloads, only their lengths and digests"
+        }
+    }
+
+    /// The status of a process that ends here: 0 if the record has all that was asked for.
+    var status: Int32 {
+        switch self {
+        case .limit, .endOfRecord(.closed): 0
+        case .endOfRecord, .withoutPayload: EX_DATAERR
         }
     }
 }

@@ -51,7 +51,7 @@ final class Replay: Sendable {
             return state.parked >= state.threads
         }
         if !isLast { while hasProgressed(until: nobody) {} }
-        options.onEnd(.endOfRecord)
+        options.onEnd(.endOfRecord(contents.end))
     }
 
     /// Waits for mail that has to come.
@@ -66,7 +66,7 @@ final class Replay: Sendable {
             if !hasProgressed(until: mailComes) { break }
         }
         let (hasEnded, resting) = state.withLock { ($0.parked > 0, $0.resting) }
-        if hasEnded { options.onEnd(.endOfRecord) }
+        if hasEnded { options.onEnd(.endOfRecord(contents.end)) }
         let others = resting.filter { $0.key != thread }.sorted { $0.key < $1.key }.map { "; \($0) at \($1)" }.joined()
         options.onDivergence(
             Divergence(

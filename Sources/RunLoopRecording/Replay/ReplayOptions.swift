@@ -29,12 +29,13 @@ public struct ReplayOptions: Sendable {
     /// replaced, so that a debugger and the backtrace show the place in the program.
     public var onDivergence: @Sendable (Divergence) -> Never = { fatalError("\($0)") }
     /// Called at the end of the record, or at the limit. Unless replaced, it writes the reason to standard error and ends the
-    /// process with status 0.
+    /// process: with status 0 at the limit and at the end of a complete record, and with 65 (`EX_DATAERR`) if the record stops
+    /// before its program, see ``RecordEnd``.
     public var onEnd: @Sendable (ReplayEnd) -> Never = { end in
         _ = "\(end)\n".withCString { write(STDERR_FILENO, $0, strlen($0)) }
-        exit(0)
+        exit(end.status)
     }
-    /// The event before which the replay ends; `nil` for none.
+    /// The event before which the replay ends; `nil` for none. It has to be one of the record's.
     public var until: Position?
 
     /// The whole record.

@@ -11,6 +11,7 @@ enum EventText {
         guard let kind = EventKind(rawValue: first) else { return "no event that is known (\(first))" }
         switch kind {
         case .wait:
+            _ = reader.sum()
             let count = passOverWait(&reader)
             return "a wait, after which \(count) \(count == 1 ? "descriptor was" : "descriptors were") ready"
         case .foundMail, .refused:
@@ -25,7 +26,7 @@ enum EventText {
             return "its mail (\(texts.joined(separator: ", ")))"
         case .decided: return "a decision that depends on other threads: \(reader.byte() != 0)"
         case .end:
-            for _ in 0..<2 { _ = reader.byte() }
+            _ = reader.sum()
             return "nothing more: the program has ended"
         case .read, .readAt:
             let numbers = kind.arguments.map { _ in reader.number() }
@@ -49,9 +50,9 @@ enum EventText {
         }
     }
 
-    /// Skips the rest of a wait, and returns the number of descriptors that were ready.
+    /// Skips a wait behind its sum, and returns the number of descriptors that were ready.
     static func passOverWait(_ reader: inout TapeReader) -> UInt64 {
-        for _ in 0..<3 { _ = reader.byte() }
+        _ = reader.byte()
         let count = reader.unsigned()
         for _ in 0..<min(count, reader.remaining) {
             _ = reader.unsigned()

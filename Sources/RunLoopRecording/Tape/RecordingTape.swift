@@ -18,6 +18,8 @@ final class RecordingTape: Tape {
         super.init(number: number)
     }
 
+    deinit { writer.end() }
+
     /// Begins an event of at most so many bytes behind its kind.
     @inline(__always)
     private func begin(_ kind: EventKind, _ count: Int) -> Bool {

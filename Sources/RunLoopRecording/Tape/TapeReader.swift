@@ -3,12 +3,15 @@ struct TapeReader: ByteSource {
     private let chunks: [UnsafeRawBufferPointer]
     private var chunk = 0
     private var position = 0
+    private(set) var remaining: UInt64
     /// Whether the end has been passed: the process ended within an event.
     private(set) var isOver = false
-    private(set) var check = TapeCheck()
+    private(set) var check: TapeCheck
 
-    init(_ chunks: [UnsafeRawBufferPointer]) {
-        self.chunks = chunks.filter { !$0.isEmpty }
+    init(_ tape: RecordedTape) {
+        chunks = tape.chunks.filter { !$0.isEmpty }
+        check = TapeCheck(ofTape: tape.number)
+        remaining = chunks.reduce(0) { $0 + UInt64($1.count) }
     }
 
     var isAtEnd: Bool { chunk >= chunks.count }
@@ -22,28 +25,42 @@ struct TapeReader: ByteSource {
             return 0
         }
         let byte = chunks[chunk][position]
-        position += 1
-        if position == chunks[chunk].count { (chunk, position) = (chunk + 1, 0) }
+        advance(1)
         check.add(byte)
         return byte
+    }
+
+    /// Within a chunk, or to its end.
+    private mutating func advance(_ count: Int) {
+        position += count
+        remaining -= UInt64(count)
+        if position == chunks[chunk].count { (chunk, position) = (chunk + 1, 0) }
+    }
+
+    /// Hands on bytes that were put together, piece by piece: those in each chunk.
+    private mutating func pass(_ count: Int, _ take: (UnsafeRawBufferPointer) -> Void) {
+        var rest = count
+        while rest > 0 {
+            guard !isAtEnd else {
+                isOver = true
+                return
+            }
+            let step = min(rest, chunks[chunk].count - position)
+            let piece = UnsafeRawBufferPointer(rebasing: chunks[chunk][position..<position + step])
+            take(piece)
+            check.add(piece)
+            advance(step)
+            rest -= step
+        }
     }
 
     /// Fills memory with bytes that were put together.
     mutating func fill(_ room: UnsafeMutableRawBufferPointer) {
         var filled = 0
-        while filled < room.count {
-            guard !isAtEnd else {
-                isOver = true
-                return
-            }
-            let count = min(room.count - filled, chunks[chunk].count - position)
-            UnsafeMutableRawBufferPointer(rebasing: room[filled..<filled + count])
-                .copyMemory(from: UnsafeRawBufferPointer(rebasing: chunks[chunk][position..<position + count]))
-            filled += count
-            position += count
-            if position == chunks[chunk].count { (chunk, position) = (chunk + 1, 0) }
+        pass(room.count) { piece in
+            UnsafeMutableRawBufferPointer(rebasing: room[filled..<filled + piece.count]).copyMemory(from: piece)
+            filled += piece.count
         }
-        check.add(UnsafeRawBufferPointer(room))
     }
 
     /// The bytes of a block, which begins with their number.
@@ -52,7 +69,7 @@ struct TapeReader: ByteSource {
     /// Bytes that were put together.
     mutating func bytes(_ count: Int) -> [UInt8] {
         guard count <= remaining else {
-            isOver = true
+            skip(count)
             return []
         }
         return [UInt8](unsafeUninitializedCapacity: count) { room, initialized in
@@ -62,19 +79,8 @@ struct TapeReader: ByteSource {
     }
 
     /// Passes over bytes that were put together.
-    mutating func skip(_ count: Int) {
-        var rest = count
-        while rest > 0, !isAtEnd {
-            let step = min(rest, chunks[chunk].count - position)
-            rest -= step
-            position += step
-            if position == chunks[chunk].count { (chunk, position) = (chunk + 1, 0) }
-        }
-        if rest > 0 { isOver = true }
-    }
+    mutating func skip(_ count: Int) { pass(count) { _ in } }
 
-    var remaining: UInt64 {
-        guard !isAtEnd else { return 0 }
-        return UInt64(chunks[chunk...].reduce(-position) { $0 + $1.count })
-    }
+    /// A sum of 16 bits.
+    mutating func sum() -> UInt16 { UInt16(byte()) | UInt16(byte()) << 8 }
 }

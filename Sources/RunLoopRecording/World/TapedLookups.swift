@@ -24,7 +24,7 @@ final class TapedLookups: HostLookups {
         self.tapes = tapes
         var state = State()
         if let replay = tapes.replay {
-            state.answers = Self.read(replay.contents.tapes[Self.tape] ?? [])
+            state.answers = Self.read(replay.contents[Self.tape])
         } else {
             state.tape = tapes.makeTape(number: Self.tape, named: "look-ups")
         }
@@ -63,8 +63,8 @@ final class TapedLookups: HostLookups {
         withExtendedLifetime(sender) {}
     }
 
-    private static func read(_ chunks: [UnsafeRawBufferPointer]) -> [Int: Answer] {
-        var reader = TapeReader(chunks)
+    private static func read(_ tape: RecordedTape) -> [Int: Answer] {
+        var reader = TapeReader(tape)
         var answers: [Int: Answer] = [:]
         while !reader.isAtEnd, reader.byte() == EventKind.answer.rawValue {
             var (number, answer) = (ByteDecoder(reader.block()), ByteDecoder(reader.block()))
