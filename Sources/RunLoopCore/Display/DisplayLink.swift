@@ -133,6 +133,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     ///
     /// - Precondition: not negative.
     public var preferredFramesPerSecond = 0 {
+        willSet { checkThread() }
         didSet {
             require(
                 preferredFramesPerSecond >= 0,
@@ -147,6 +148,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     ///
     /// - Precondition: at least 1.
     public var frameInterval = 1 {
+        willSet { checkThread() }
         didSet {
             require(frameInterval >= 1, "frameInterval is at least 1, for every frame, not \(frameInterval)")
             setDivisor(Int64(frameInterval))
@@ -156,11 +158,11 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     /// The rates that are wanted; no preference by default. The property that was set last counts; see
     /// ``preferredFramesPerSecond``.
     public var preferredFrameRateRange = FrameRateRange.default {
+        willSet { checkThread() }
         didSet { setDivisor(preferredFrameRateRange.divisor(for: maximumFramesPerSecond)) }
     }
 
     private func setDivisor(_ divisor: Int64) {
-        loop?.checkThread()
         guard divisor != schedule.divisor else { return }
         schedule.divisor = divisor
         guard let loop, !isCalling, !isPaused, schedule.adapt(at: loop.now) else { return }
@@ -172,8 +174,8 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     /// Whether the link is paused. It stays in its modes. After a pause, its next call is in the first frame to begin.
     /// Frames during the pause are not made up and do not count as dropped.
     public var isPaused = false {
+        willSet { checkThread() }
         didSet {
-            loop?.checkThread()
             guard isPaused != oldValue else { return }
             schedule.interrupt()
             schedule.frames.source?.linksChanged()

@@ -28,7 +28,7 @@ extension RunLoop {
 
     /// Whether an item may be scheduled here. One of another loop traps.
     package func admits(_ item: Item) -> Bool {
-        checkThread()
+        checkThread(of: item)
         guard item.isValid else {
             emit(.ignored("\(item) was added, but it is invalid; make a new one"))
             return false
@@ -44,7 +44,7 @@ extension RunLoop {
     /// Removing from the common modes acts only on an item that was added to them; removing from one of them leaves it
     /// a common item. When an item has left its last mode, the loop releases it. On the loop's thread, O(log n).
     public func remove(_ item: Item, fromMode modes: Modes) {
-        checkThread()
+        checkThread(of: item)
         guard item.isIn(self), !item.membership.isEmpty else { return }
         item.setMembership(item.membership.leaving(modes, common: commonModes), in: self)
     }

@@ -33,6 +33,7 @@ extension RunLoop {
         public final var name: String? {
             get { extras?.name }
             set {
+                checkThread()
                 madeExtras.name = newValue
                 nameWasSet()
             }
@@ -45,7 +46,10 @@ extension RunLoop {
         /// the cancel handler of a GCD source. On the loop's thread.
         public final var invalidationHandler: (() -> Void)? {
             get { extras?.invalidationHandler }
-            set { madeExtras.invalidationHandler = isValid ? newValue : nil }
+            set {
+                checkThread()
+                madeExtras.invalidationHandler = isValid ? newValue : nil
+            }
         }
 
         /// Stops the item for good. It leaves all modes of its loop and is not called again, not even in a pass that
@@ -54,7 +58,7 @@ extension RunLoop {
         /// Harmless on an invalid item. Call it on the thread of the item's loop; other threads use a remote. O(1) on
         /// average, O(log n) at worst.
         public final func invalidate() {
-            home?.with { $0.checkThread() }
+            checkThread()
             dropHandler {
                 home?.with { withdraw(from: $0) }
                 guard let extras else { return }
@@ -68,6 +72,12 @@ extension RunLoop {
         public final var description: String { "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))" }
 
         final var loop: RunLoop? { home?.object }
+
+        /// Traps on another thread than its loop's, with a sentence that names it.
+        @inline(__always)
+        final func checkThread() {
+            home?.with { $0.checkThread(of: self) }
+        }
 
         @inline(__always)
         final func isIn(_ loop: RunLoop) -> Bool { home == UnownedReference(loop) }

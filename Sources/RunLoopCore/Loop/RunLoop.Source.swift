@@ -11,7 +11,7 @@ extension RunLoop {
         public final var rateLimit: RateLimit? {
             get { window?.limit }
             set {
-                home?.with { $0.checkThread() }
+                checkThread()
                 window = newValue.map { RateWindow($0, after: window) }
                 guard let alarm, let loop else { return }
                 if let end = window?.end(at: loop.now) { return alarm.set(to: end, in: loop, membership) }

@@ -16,7 +16,7 @@ public final class RunLoop {
     // Unchecked, as is the state below.
     /// Called with the loop's activity, for tracing and to find out why nothing happens. `nil`, the default, costs
     /// nothing.
-    @exclusivity(unchecked) public var trace: ((TraceEvent) -> Void)?
+    @exclusivity(unchecked) public var trace: ((TraceEvent) -> Void)? { willSet { checkThread() } }
 
     /// Counters of the loop's activity since it was made.
     @exclusivity(unchecked) public internal(set) var statistics = Statistics()
@@ -252,10 +252,17 @@ public final class RunLoop {
     }
 
     @inline(never)
-    private func noteUse() {
+    private func noteUse(of item: Item? = nil) {
+    /// The same for a use of one of its items, which the sentence of the trap names.
+    @inline(__always)
+    func checkThread(of item: Item) {
+        if rlk_thread_pointer() != usingThread { noteUse(of: item) }
+    }
+
         require(
             rlk_thread_pointer() == thread,
-            "a run loop and what is scheduled in it are used on the loop's own thread only; from here use its remote")
+            "\(item.map { "\($0) was used on another thread: " } ?? "")a run loop and what is scheduled in it are used on "
+                + "the loop's own thread only; from here use its remote")
         useHandler?()
     }
 

@@ -11,9 +11,9 @@
 /// Source: Apple's page on `CFRunLoopSource`.
 public final class CustomSource: RunLoop.Source {
     /// Called for each mode by name that the source joins; not for ``RunLoop/Modes-swift.struct/every``.
-    public var scheduleHandler: ((RunLoop, RunLoop.Mode) -> Void)?
+    public var scheduleHandler: ((RunLoop, RunLoop.Mode) -> Void)? { willSet { checkThread() } }
     /// Called for each mode that the source leaves: when it is removed or invalidated, or when its loop ends.
-    public var cancelHandler: ((RunLoop, RunLoop.Mode) -> Void)?
+    public var cancelHandler: ((RunLoop, RunLoop.Mode) -> Void)? { willSet { checkThread() } }
 
     /// Whether the source is marked as ready.
     public var isSignalled: Bool { signalNumber != 0 }
@@ -44,7 +44,7 @@ public final class CustomSource: RunLoop.Source {
     /// decided to sleep, as in an observer of `beforeWaiting`, call ``RunLoop/wakeUp()`` too. On the loop's thread,
     /// O(1).
     public func signal() {
-        home?.with { $0.checkThread() }
+        checkThread()
         guard isValid, !isSignalled else { return }
         signalNumber = home?.with { $0.signals.add(self) } ?? .max
     }

@@ -24,7 +24,7 @@ public final class DescriptorSource: RunLoop.WatchedSource {
 
     /// Called when the loop has let the source go because it left its last mode, was invalidated, or lost its loop. The
     /// descriptor is no longer watched and may be closed here. On the loop's thread.
-    public var removalHandler: (() -> Void)?
+    public var removalHandler: (() -> Void)? { willSet { checkThread() } }
 
     @exclusivity(unchecked) private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
 

@@ -8,8 +8,8 @@ extension RunLoop {
         @exclusivity(unchecked) package final var descriptor: Int32
         /// The events that the descriptor is watched for; an empty set pauses the source.
         @exclusivity(unchecked) final var interest: DescriptorEvents {
+            willSet { checkThread() }
             didSet {
-                home?.with { $0.checkThread() }
                 guard interest != oldValue, let loop, let token, parkedIndex == nil else { return }
                 if !oldValue.isEmpty { loop.driver.unwatch(token) }
                 watchAgain(in: loop)

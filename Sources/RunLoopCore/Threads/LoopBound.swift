@@ -26,9 +26,18 @@ public final class LoopBound<Value>: Sendable {
     // 1,400 instructions each time.
     private nonisolated(unsafe) let box: UnownedReference<Box>
 
+    /// Where the value was bound, for the sentence of a trap.
+    private let origin: RunLoop.Origin
+
     /// Binds a value to a loop. Call it on the loop's thread.
-    public init(_ value: Value, loop: RunLoop) {
+    ///
+    /// - Parameters:
+    ///   - value: the value.
+    ///   - loop: the calling thread's loop.
+    ///   - file: the place that a trap names, with `line`.
+    public init(_ value: Value, loop: RunLoop, file: StaticString = #fileID, line: UInt32 = #line) {
         remote = loop.remote
+        origin = RunLoop.Origin(file: file, line: line)
         let box = Box(value)
         self.box = UnownedReference(box)
         loop[boundValues].keep(box)
@@ -44,7 +53,8 @@ public final class LoopBound<Value>: Sendable {
         }
     }
 
-    /// The value. Traps on any thread but the loop's, and after the loop has ended.
+    /// The value. Traps on any thread but the loop's, and after the loop has ended; the sentence names the place where the
+    /// value was bound.
     public var value: Value {
         get { checkedBox.with { $0.value } }
         set { checkedBox.with { $0.value = newValue } }
@@ -53,11 +63,16 @@ public final class LoopBound<Value>: Sendable {
     private var checkedBox: UnownedReference<Box> {
         guard let loop = remote.installed else {
             fatalError(
-                "a value that is bound to a loop is used on the loop's own thread only; post a block to it there")
+                "\(self.words) was used on another thread: a value that is bound to a loop is used on the loop's own thread "
+                    + "only; post a block to it there")
         }
-        require(!loop.hasEnded, "the loop has ended, and let go of the values that were bound to it")
+        require(
+            !loop.hasEnded,
+            "\(self.words) was used too late: the loop has ended, and let go of the values that were bound to it")
         return box
     }
+
+    private var words: String { "a value of \(Value.self) bound to a loop (\(origin))" }
 }
 
 private let boundValues = RunLoop.Local { _ in BoundValues() }

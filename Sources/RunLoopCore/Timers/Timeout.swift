@@ -85,14 +85,14 @@ open class Timeout: RunLoop.TimedItem {
     @inline(never)
     private final func cancel(in home: UnownedReference<RunLoop>) {
         home.with {
-            $0.checkThread()
+            $0.checkThread(of: self)
             withdraw(from: $0)
         }
     }
 
     @inline(__always)
     private final func move(to date: RunLoop.Instant, in loop: RunLoop) {
-        loop.checkThread()
+        loop.checkThread(of: self)
         let isLater = date >= self.date
         self.date = date
         let order = loop.timers.takeOrder()

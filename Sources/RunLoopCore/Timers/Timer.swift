@@ -173,7 +173,7 @@ public final class Timer: RunLoop.TimedItem {
 
     @inline(__always)
     private func move(to date: RunLoop.Instant, in loop: RunLoop) {
-        loop.checkThread()
+        loop.checkThread(of: self)
         let before = deadline
         restart(at: date)
         let order = loop.timers.takeOrder()
@@ -207,10 +207,11 @@ public final class Timer: RunLoop.TimedItem {
     /// Zero unless set. Negative values count as zero, and a repeating timer uses at most half of its interval. At the
     /// end of its tolerance the timer wakes the loop. Before that, from its date on, it may fire with any other wake-up
     /// of the loop, as soon as it is the next timer that would have to wake it. The grid does not move, and on virtual
-    /// time no fire does. A new tolerance takes effect when the timer is next armed.
+    /// time no fire does. A new tolerance takes effect when the timer is next armed. On the thread of its loop.
     public var tolerance: Duration {
         get { own?.slack ?? .zero }
         set {
+            checkThread()
             let slack = max(.zero, repeats ? min(newValue, timeInterval / 2) : newValue)
             guard slack != tolerance else { return }
             let own = madeOwn
@@ -240,7 +241,7 @@ public final class Timer: RunLoop.TimedItem {
     /// call on an invalid timer, or within the timer's own callback, is ignored and reported to ``RunLoop/trace``. On
     /// the thread of its loop.
     public func fire() {
-        home?.with { $0.checkThread() }
+        checkThread()
         guard canFire else { return tellIgnored("was asked to fire, but it is invalid") }
         guard !isCalling else { return tellIgnored("was asked to fire in its own callback") }
         // While its block is on the stack the timer must not come due in a nested run. It is armed again afterwards.

@@ -36,11 +36,11 @@ public final class WallTimer: RunLoop.TimedItem {
     public let schedule: any WallSchedule
 
     /// The treatment of missed dates; ``MissedDates/runOnce`` unless set. On the thread of its loop.
-    public var missedDates = MissedDates.runOnce
+    public var missedDates = MissedDates.runOnce { willSet { checkThread() } }
 
     /// How late a fire may come before ``MissedDates/skip`` passes it over; a minute unless set. On the thread of its
     /// loop.
-    public var grace = Duration.seconds(60)
+    public var grace = Duration.seconds(60) { willSet { checkThread() } }
 
     /// The date of the next fire; during the callback, the date that is being fired. `nil` before the timer is first
     /// added, and after the last date. On the thread of its loop.

@@ -74,6 +74,36 @@ struct TrapTests {
         #expect(isSaid)
     }
 
+    @Test(
+        "setting a property of an item on another thread: the sentence names the item and its line",
+        arguments: ItemProperty.allCases)
+    fileprivate func propertyElsewhere(property: ItemProperty) async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [property] in
+            property.setElsewhere()
+        }
+        let isSaid = says(Self.wrongThread, result)
+        let isNamed = says("\"mine\" (RunLoopKitTests/TrapTests.swift:", result)
+        #expect(isSaid && isNamed)
+    }
+
+    @Test("adding an item on another thread: the sentence names the item and its line")
+    func itemElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            misuse { loop, _, _ in loop.add(Timer(at: .distantFuture) { _ in }, forMode: .default) }
+        }
+        let isNamed = says("timer (RunLoopKitTests/TrapTests.swift:", result)
+        #expect(isNamed)
+    }
+
+    @Test("setting the trace of a loop on another thread")
+    func traceElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            misuse { loop, _, _ in loop.trace = { _ in } }
+        }
+        let isSaid = says(Self.wrongThread, result)
+        #expect(isSaid)
+    }
+
     @Test("asking for the main loop on another thread")
     func mainElsewhere() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -232,6 +262,54 @@ struct TrapTests {
         }
         let isSaid = says("a thread cannot wait for its own end; return", result)
         #expect(isSaid)
+    }
+}
+
+/// The properties of items that can be set.
+private enum ItemProperty: String, CaseIterable, Codable {
+    case name, invalidationHandler, rateLimit
+    case fireDate, tolerance
+    case missedDates, grace
+    case preferredFramesPerSecond, frameInterval, preferredFrameRateRange, isPaused
+    case scheduleHandler, cancelHandler
+    case events, removalHandler
+
+    /// Sets it on a thread that is not its item's.
+    func setElsewhere() {
+        let loop = RunLoop.current
+        let timer = Timer(at: .distantFuture) { _ in }
+        let wallTimer = WallTimer(at: .distantFuture) { _ in }
+        let link = DisplayLink { _ in }
+        let source = CustomSource()
+        let pair = DescriptorPair()
+        let descriptor = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in }
+        for item in [timer, wallTimer, link, source, descriptor] { item.name = "mine" }
+        loop.add(timer, forMode: .default)
+        loop.add(wallTimer, forMode: .default)
+        link.add(to: loop, forMode: .default)
+        loop.add(source, forMode: .default)
+        try! loop.add(descriptor, forMode: .default)
+        let items = Smuggled((timer, wallTimer, link, source, descriptor))
+        onThread {
+            let (timer, wallTimer, link, source, descriptor) = items.value
+            switch self {
+            case .name: timer.name = "other"
+            case .invalidationHandler: timer.invalidationHandler = {}
+            case .rateLimit: source.rateLimit = nil
+            case .fireDate: timer.fireDate = .distantFuture
+            case .tolerance: timer.tolerance = .seconds(1)
+            case .missedDates: wallTimer.missedDates = .skip
+            case .grace: wallTimer.grace = .seconds(1)
+            case .preferredFramesPerSecond: link.preferredFramesPerSecond = 30
+            case .frameInterval: link.frameInterval = 2
+            case .preferredFrameRateRange: link.preferredFrameRateRange = .default
+            case .isPaused: link.isPaused = true
+            case .scheduleHandler: source.scheduleHandler = nil
+            case .cancelHandler: source.cancelHandler = nil
+            case .events: descriptor.events = []
+            case .removalHandler: descriptor.removalHandler = nil
+            }
+        }
     }
 }
 

@@ -101,7 +101,8 @@ struct LoopBoundTests {
             useElsewhere()
         }
         let isSaid = says("a value that is bound to a loop is used on the loop's own thread only", result)
-        #expect(isSaid)
+        let isNamed = says("Int bound to a loop (RunLoopKitTests/LoopBoundTests.swift:", result)
+        #expect(isSaid && isNamed)
     }
 
     @Test("the value when its loop has ended traps")
@@ -116,6 +117,7 @@ struct LoopBoundTests {
             useAfterTheEnd()
         }
         let isSaid = says("the loop has ended, and let go of the values that were bound to it", result)
-        #expect(isSaid)
+        let isNamed = says("Int bound to a loop (RunLoopKitTests/LoopBoundTests.swift:", result)
+        #expect(isSaid && isNamed)
     }
 }
