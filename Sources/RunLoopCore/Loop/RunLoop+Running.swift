@@ -212,7 +212,7 @@ extension RunLoop {
     }
 
     /// Whether a limit is not later than now. The clock is not read if that makes no difference.
-    private func hasCome(_ limit: Instant) -> Bool {
+    func hasCome(_ limit: Instant) -> Bool {
         limit == .distantPast || (limit != .distantFuture && limit <= now)
     }
 

@@ -42,7 +42,7 @@ extension RunLoop {
                 awake()
                 if !self.loop.hasEnded { self.loop.driver.setAlarm(to: .distantPast) }
             }
-            prepare(in: mode)
+            prepareWait(in: mode)
         }
 
         deinit {
@@ -81,7 +81,7 @@ extension RunLoop {
             isSleepAnnounced = false
             let result = loop.runForHost(in: mode, afterSleep: hasSlept, isAnnounced: &isAnnounced)
             isSleepAnnounced = isAnnounced
-            prepare(in: mode)
+            prepareWait(in: mode)
             return result
         }
 
@@ -97,6 +97,13 @@ extension RunLoop {
         ///   that polls the descriptor does not need it.
         @discardableResult
         public func prepare(in mode: Mode = .default) -> Instant {
+            let date = prepareWait(in: mode)
+            return loop.hasCome(date) ? .distantPast : date
+        }
+
+        /// - Returns: the date of the alarm, which may have passed.
+        @discardableResult
+        private func prepareWait(in mode: Mode) -> Instant {
             // The preparation of the last run still holds. A delayed call that was cancelled is not noticed as a use.
             if loop.isUnused, mode == self.mode, !loop.hasMail, loop.nextDeadline(in: mode) == date { return date }
             awake()

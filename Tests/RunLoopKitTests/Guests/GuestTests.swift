@@ -558,6 +558,24 @@ struct GuestTests {
         #expect(isSaidToo)
     }
 
+    @Test("a preparation returns distantPast for a date that has passed, however often it is asked")
+    func passedDates() {
+        withSimulation { simulation in
+            let guest = simulation.loop.makeGuest()
+            let timer = Timer(at: simulation.now + .seconds(1)) { _ in }
+            simulation.loop.add(timer, forMode: .default)
+            #expect(guest.prepare() == timer.fireDate)
+            simulation.spend(.seconds(1))
+            #expect(guest.prepare() == .distantPast)
+            simulation.spend(.seconds(1))
+            #expect(guest.prepare() == .distantPast)
+            timer.fireDate = simulation.now - .seconds(1)
+            #expect(guest.prepare() == .distantPast)
+            guest.run()
+            #expect(guest.prepare() == .distantFuture)
+        }
+    }
+
     @Test("on virtual time no descriptor reports, and a host goes by dates")
     func virtualTime() {
         withSimulation { simulation in
