@@ -23,6 +23,8 @@
 public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     private var block: ((DisplayLink) -> Void)?
     private(set) var schedule: FrameSchedule
+    /// When its source's frames have stopped, as far as it was known when the link was armed.
+    private var silenceEnd = RunLoop.Instant.distantFuture
 
     // MARK: Making one
 
@@ -96,8 +98,8 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
 
     // MARK: The frame
 
-    /// The date of the frame of the present call, or of the last one: a date of the clock's grid, not later than now.
-    /// Before the first call, the clock's start.
+    /// The date of the frame of the present call, or of the last one: a date of the clock's grid, not later than now, or
+    /// the one that was reported to its source. Before the first call, the clock's start, or `distantPast`.
     public private(set) var timestamp: RunLoop.Instant
 
     /// The date of the next frame at the link's rate, to draw for. Like ``timestamp``, it does not change during a
@@ -214,7 +216,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     override var hasHandler: Bool { block != nil }
     override var dueDate: RunLoop.Instant? { isPaused || schedule.frames.source != nil ? nil : deadline }
     override var detail: String? { isPaused ? "paused" : nil }
-    override var deadline: RunLoop.Instant { schedule.deadline }
+    override var deadline: RunLoop.Instant { schedule.frames.source == nil ? schedule.deadline : silenceEnd }
 
     override func dropHandler(_ body: () -> Void) {
         guard let block else { return }
@@ -240,9 +242,14 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
 
     func frameCame() {
         guard let loop, isValid, !isPaused, !isCalling, schedule.isDue else { return }
-        loop.checkThread()
-        guard membership.contains(loop.currentMode ?? .default) else { return }
-        withExtendedLifetime(self) { _ = deadlineCame(in: loop) }
+        checkThread()
+        guard let mode = loop.modeOfThread, membership.contains(mode) else { return }
+        withExtendedLifetime(self) { _ = callForFrame(in: loop) }
+    }
+
+    func watchSilence() {
+        checkThread()
+        if let loop, isValid, !isPaused { arm(in: loop) }
     }
 
     override func deadlineCame(in loop: RunLoop) -> Bool {
@@ -250,6 +257,19 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
             invalidate()
             return false
         }
+        guard let source = schedule.frames.source else { return callForFrame(in: loop) }
+        let wasCalled = source.silenceEnded(at: loop.recentTime()) { tell in
+            loop.dispatch(callee) {
+                tell()
+                return true
+            }
+        }
+        if !wasCalled { arm(in: loop) }
+        return wasCalled
+    }
+
+    /// Calls for the frame that has begun, and waits for the next one.
+    private func callForFrame(in loop: RunLoop) -> Bool {
         guard let (frame, lost) = schedule.take(at: loop.recentTime()) else {
             arm(in: loop)
             return false
@@ -268,7 +288,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         // It may have been taken out meanwhile, and added to another loop.
         guard let home = self.loop, !isPaused else { return true }
         schedule.advance(after: home === loop ? end : home.now)
-        arm(in: home)
+        if schedule.frames.source == nil { arm(in: home) }
         return true
     }
 
@@ -282,7 +302,10 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     }
 
     private func arm(in loop: RunLoop) {
-        guard schedule.frames.source == nil else { return }
+        if let source = schedule.frames.source {
+            silenceEnd = source.silenceEnd
+            guard silenceEnd < .distantFuture else { return loop.timers.disarm(self) }
+        }
         loop.timers.arm(self, at: deadline, order: loop.timers.takeOrder())
     }
 }

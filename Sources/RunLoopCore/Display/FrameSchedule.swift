@@ -20,8 +20,8 @@ struct FrameSchedule {
         self.frames = frames
     }
 
-    /// The date of the frame to call. Nobody knows it of a source's frame.
-    var deadline: RunLoop.Instant { frames.source == nil ? frames.date(of: aim) : .distantFuture }
+    /// The date of the frame to call, which is not known of a source's frame.
+    var deadline: RunLoop.Instant { frames.date(of: aim) }
 
     /// Forgets the turns so far. The schedule must be begun again before it is used.
     mutating func interrupt() {

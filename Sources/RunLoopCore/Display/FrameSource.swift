@@ -9,8 +9,12 @@
 /// frames.frameBegan(at: timestamp, interval: .microseconds(16_667))
 /// ```
 ///
-/// A link is called while the frame is reported, if the loop runs in one of its modes. Frames in other modes are lost to it,
-/// as are those that nobody reports: ``DisplayLink/droppedFrames`` counts both, by the time between two reports.
+/// A link is called while the frame is reported, if the loop runs in one of its modes, or if its host waits in one of them;
+/// see ``RunLoop/Guest``. Frames in other modes are lost to it, as are those that are not reported:
+/// ``DisplayLink/droppedFrames`` counts both, by the time between two reports. Frames that no link wanted are not counted.
+///
+/// A display may stop its frames, for example that of a window which is hidden. Then no link is called, and
+/// ``stoppedHandler`` tells it.
 ///
 /// A source belongs to the thread of its links' loop, and is not `Sendable`. It keeps a link as long as the loop does.
 public final class FrameSource {
@@ -25,6 +29,23 @@ public final class FrameSource {
 
     /// Called when ``isWanted`` has changed, for example to have a toolkit begin or end its frames.
     public var wantedHandler: ((Bool) -> Void)?
+
+    /// Whether frames are wanted and none has been reported for ``timeout``. It stays `false` without a ``stoppedHandler``.
+    public private(set) var hasStopped = false
+
+    /// The time without a frame after which frames have stopped; a second unless set.
+    public var timeout = Duration.seconds(1) { didSet { watchSilence() } }
+
+    /// Called when ``hasStopped`` has changed: when frames have stopped, and when they come again or are no longer wanted.
+    ///
+    /// It is called on the links' thread while the loop runs in a mode of a link that is not paused. In other modes, and
+    /// while the loop itself is late, the silence lasts longer. While frames come it costs a wake-up for each ``timeout``.
+    public var stoppedHandler: ((Bool) -> Void)? { didSet { watchSilence() } }
+
+    /// Since when no frame has come, or none was wanted.
+    private var quietSince = RunLoop.Instant.distantPast
+    /// Whether frames have been wanted since the last one.
+    private var isCounting = false
 
     /// The number of the frame that was reported last.
     private(set) var frame: Int64 = 0
@@ -51,6 +72,7 @@ public final class FrameSource {
     ///
     /// - Parameters:
     ///   - timestamp: the date of the frame, on the loop's clock. A frame that is not later than the one before is ignored.
+    ///     A date that lies ahead by more than an interval counts as now, and is reported to ``RunLoop/trace``.
     ///   - interval: the time to the next frame; the same as before unless given.
     /// - Precondition: the interval is from 1 ms to 1 s.
     public func frameBegan(at timestamp: RunLoop.Instant, interval: Duration? = nil) {
@@ -58,15 +80,25 @@ public final class FrameSource {
             Self.check(interval)
             self.interval = interval
         }
+        guard let loop = followers.first?.loop ?? RunLoop.installed else { return }
+        let now = loop.now
+        let isAhead = timestamp > now + self.interval
+        if isAhead { tellAhead(timestamp, at: now, in: loop) }
+        let timestamp = isAhead ? now : timestamp
         guard timestamp > self.timestamp else { return }
-        if self.timestamp == .distantPast {
-            frame = 1
-        } else {
-            frame += max(1, Int64(((timestamp - self.timestamp) / self.interval).rounded()))
-        }
+        frame += isCounting ? max(1, Int64(((timestamp - self.timestamp) / self.interval).rounded())) : 1
+        isCounting = true
         self.timestamp = timestamp
+        quietSince = now
+        setStopped(false)
         // The call of a link may take others out.
         for follower in followers where followers.contains(where: { $0 === follower }) { follower.frameCame() }
+    }
+
+    private func tellAhead(_ timestamp: RunLoop.Instant, at now: RunLoop.Instant, in loop: RunLoop) {
+        guard loop.trace != nil else { return }
+        loop.emit(
+            .ignored("a frame was reported for \(timestamp), which lies ahead; it counts as one of \(now)"))
     }
 
     /// The date of a frame, as far as it can be told.
@@ -91,14 +123,53 @@ public final class FrameSource {
         let isWanted = followers.contains { !$0.isPaused }
         guard isWanted != self.isWanted else { return }
         self.isWanted = isWanted
+        if isWanted {
+            isCounting = false
+            quietSince = followers.lazy.compactMap(\.loop).first!.now
+        }
+        setStopped(false)
         wantedHandler?(isWanted)
+    }
+
+    // MARK: Silence
+
+    /// When frames have stopped if none comes before; `distantFuture` if that is not to be told.
+    var silenceEnd: RunLoop.Instant {
+        isWanted && !hasStopped && stoppedHandler != nil ? quietSince + timeout : .distantFuture
+    }
+
+    /// The end of the silence has come for a link, on whose behalf `tell` calls.
+    ///
+    /// - Returns: whether the handler was called. If not, the link waits for the new end.
+    func silenceEnded(at now: RunLoop.Instant, tell: (() -> Void) -> Bool) -> Bool {
+        guard now >= silenceEnd else { return false }
+        // A loop that comes late may not have looked at what reports the frames.
+        guard now <= silenceEnd + interval else {
+            quietSince = now + interval - timeout
+            return false
+        }
+        return tell { setStopped(true) }
+    }
+
+    private func setStopped(_ hasStopped: Bool) {
+        guard hasStopped != self.hasStopped else { return }
+        self.hasStopped = hasStopped
+        watchSilence()
+        stoppedHandler?(hasStopped)
+    }
+
+    private func watchSilence() {
+        for follower in followers { follower.watchSilence() }
     }
 }
 
 /// A display link, as its source knows it.
 protocol FrameFollower: AnyObject {
     var isPaused: Bool { get }
+    var loop: RunLoop? { get }
     func frameCame()
+    /// Waits for the end of the silence.
+    func watchSilence()
 }
 
 @available(*, unavailable, message: "a frame source belongs to the thread of its links' loop")

@@ -26,15 +26,13 @@ extension RunLoop {
     /// loop's thread, and is not `Sendable`. <doc:BesideAnotherLoop> has the rules, hosts and costs.
     public final class Guest {
         private let loop: RunLoop
-        /// That of the host's wait.
-        private var mode: Mode
         /// The date of the last preparation.
         private var date = Instant.distantPast
         /// Whether observers were told that the loop sleeps.
         private var isSleepAnnounced = false
 
         fileprivate init(_ loop: RunLoop, _ mode: Mode) {
-            (self.loop, self.mode) = (loop, mode)
+            self.loop = loop
             require(
                 loop.useHandler == nil, "a run loop has one host at a time; release the guest of the other one first")
             // The loop is about to change: the host is to look.
@@ -48,6 +46,7 @@ extension RunLoop {
         deinit {
             awake()
             loop.useHandler = nil
+            loop.hostWait = nil
         }
 
         /// The descriptor that a host polls for reading, by level. It is readable when ``run(in:)`` has something to do.
@@ -73,7 +72,7 @@ extension RunLoop {
         @available(*, noasync, message: "a run loop blocks its thread; call this from the host's loop")
         @discardableResult
         public func run(in mode: Mode = .default) -> RunResult {
-            let hasSlept = loop.noticesUse && mode == self.mode
+            let hasSlept = loop.noticesUse && mode == loop.hostWait?.mode
             awake()
             guard !loop.hasEnded else { return .finished }
             // A copy: a handler may run the guest again.
@@ -105,10 +104,12 @@ extension RunLoop {
         @discardableResult
         private func prepareWait(in mode: Mode) -> Instant {
             // The preparation of the last run still holds. A delayed call that was cancelled is not noticed as a use.
-            if loop.isUnused, mode == self.mode, !loop.hasMail, loop.nextDeadline(in: mode) == date { return date }
+            if loop.isUnused, mode == loop.hostWait?.mode, !loop.hasMail, loop.nextDeadline(in: mode) == date {
+                return date
+            }
             awake()
             guard !loop.hasEnded else { return .distantFuture }
-            self.mode = mode
+            loop.hostWait = (mode, loop.innermostRun?.number)
             date = loop.dateOfWork(in: mode)
             guard date != .distantPast, loop.mailbox.fallAsleep() else {
                 loop.driver.setAlarm(to: .distantPast)
@@ -143,6 +144,13 @@ extension RunLoop {
         if !ready.isEmpty || hasBlocks(for: mode) || isStopPending { return .distantPast }
         if !signals.isEmpty, signals.hasDue(where: { canServe($0, in: mode) }) { return .distantPast }
         return nextDeadline(in: mode)
+    }
+
+    /// The mode in which the thread is now: that of the host's wait, also of one that a handler has begun, or that of the
+    /// innermost run; `nil` if there is neither.
+    var modeOfThread: Mode? {
+        if let hostWait, hostWait.run == innermostRun?.number { return hostWait.mode }
+        return innermostRun?.mode
     }
 
     private func nextDeadline(in mode: Mode) -> Instant { timers.nextDeadline(in: mode) ?? .distantFuture }

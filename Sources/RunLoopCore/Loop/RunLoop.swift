@@ -93,6 +93,8 @@ public final class RunLoop {
     @exclusivity(unchecked) private(set) var flight: UnownedReference<FlightLog>?
     /// Tells the guest that the loop is used between its runs, while the loop is one in another loop.
     @exclusivity(unchecked) var useHandler: (() -> Void)? { didSet { calledMayBeWatched() } }
+    /// The mode of the host's wait, and the run in whose handler it is; `nil` without a guest.
+    @exclusivity(unchecked) var hostWait: (mode: Mode, run: UInt64?)?
     @exclusivity(unchecked) private(set) var isWatched = false
     /// Whether anybody watches the loop, or it has a guest.
     @exclusivity(unchecked) private(set) var isUseWatched = false
@@ -251,14 +253,14 @@ public final class RunLoop {
         if rlk_thread_pointer() != usingThread { noteUse() }
     }
 
-    @inline(never)
-    private func noteUse(of item: Item? = nil) {
     /// The same for a use of one of its items, which the sentence of the trap names.
     @inline(__always)
     func checkThread(of item: Item) {
         if rlk_thread_pointer() != usingThread { noteUse(of: item) }
     }
 
+    @inline(never)
+    private func noteUse(of item: Item? = nil) {
         require(
             rlk_thread_pointer() == thread,
             "\(item.map { "\($0) was used on another thread: " } ?? "")a run loop and what is scheduled in it are used on "
