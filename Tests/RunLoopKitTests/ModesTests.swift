@@ -25,4 +25,30 @@ struct ModesTests {
             #expect(loop.contains(timer, inMode: .every))
         }
     }
+
+    @Test("an item of every mode leaves no single one of them, and the trace says so")
+    func everyModeStays() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var ignored: [String] = []
+            loop.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
+            var fires = 0
+            let timer = Timer(timeInterval: .seconds(1), repeats: true) { _ in fires += 1 }
+            loop.add(timer, forMode: .every)
+            loop.remove(timer, fromMode: .default)
+            loop.remove(timer, fromMode: .common)
+            #expect(
+                ignored
+                    == ["default", "common"].map {
+                        "\(timer) is in every mode, and stays in \($0); remove it from .every"
+                    })
+            simulation.advance(by: .seconds(1))
+            #expect(fires == 1)
+            loop.add(timer, forMode: .default)
+            loop.remove(timer, fromMode: [.default, .every])
+            #expect(ignored.count == 2 && !loop.contains(timer, inMode: .default))
+            simulation.advance(by: .seconds(1))
+            #expect(fires == 1)
+        }
+    }
 }

@@ -42,10 +42,14 @@ extension RunLoop {
     /// Takes an item out of modes of this loop without invalidating it. The date and the grid of a timer stay.
     ///
     /// Removing from the common modes acts only on an item that was added to them; removing from one of them leaves it
-    /// a common item. When an item has left its last mode, the loop releases it. On the loop's thread, O(log n).
+    /// a common item. An item that was added to ``Modes-swift.struct/every`` leaves no single mode: it stays in every one
+    /// until it is removed from `.every`, which is reported to ``trace``. When an item has left its last mode, the loop releases it. On the loop's thread, O(log n).
     public func remove(_ item: Item, fromMode modes: Modes) {
         checkThread(of: item)
         guard item.isIn(self), !item.membership.isEmpty else { return }
+        if item.membership.isEverywhere, !modes.isEmpty, !modes.groups.contains(.every) {
+            emit(.ignored("\(item) is in every mode, and stays in \(modes); remove it from .every"))
+        }
         item.setMembership(item.membership.leaving(modes, common: commonModes), in: self)
     }
 

@@ -226,6 +226,16 @@ struct NestedRunTests {
         }
     }
 
+    @Test("a delayed call that runs its only mode nested keeps that mode from being empty, as a one-shot does")
+    func delayedCallCounts() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            loop.perform(at: ms(10)) { #expect(loop.run(in: .default, until: ms(40)) == .timedOut) }
+            #expect(loop.run(in: .default) == .finished)
+            #expect(loop.now == ms(40))
+        }
+    }
+
     @Test("what fired in the nested run is not fired again by the outer pass (R93)")
     func notFiredTwice() {
         withSimulation { simulation in

@@ -181,6 +181,22 @@ struct RunResultTests {
         }
     }
 
+    @Test("on virtual time a run makes passes exactly at its limit until they find nothing to do")
+    func passesAtTheLimit() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            var dates: [RunLoop.Instant] = []
+            func call(_ more: Int) {
+                dates.append(loop.now)
+                if more > 0 { loop.perform(afterDelay: .zero) { call(more - 1) } }
+            }
+            loop.perform(at: ms(10)) { call(3) }
+            loop.timer(20) { _ in }
+            #expect(loop.run(in: .default, until: ms(10)) == .timedOut)
+            #expect(dates == Array(repeating: ms(10), count: 4))
+        }
+    }
+
     @Test("a timer due a nanosecond after the limit does not fire (R35)")
     func dueAfterLimit() {
         withSimulation { simulation in
