@@ -5,15 +5,15 @@ extension RunLoop.Remote {
     ///
     /// On the loop's own thread the block runs at once, so that the thread does not wait for itself. From any other
     /// thread it is posted as by `perform(inModes:_:)`, and the calling thread blocks; if it has a loop, that loop does
-    /// not run meanwhile. So two loops that wait for each other wait forever. On virtual time the first of them gets an
-    /// error.
+    /// not run meanwhile. So of two loops that would wait for each other, or of several in a circle, the last one to wait
+    /// gets an error that names both, and the others go on.
     ///
     /// - Parameters:
     ///   - modes: the modes in which the block may run; any mode unless given. The caller waits until the loop runs in
     ///     one of them.
     ///   - block: called once. An error that it throws is thrown here.
-    /// - Throws: ``RunLoop/WaitError`` if the loop has ended, or ends before it runs the block; otherwise the
-    ///   block's error.
+    /// - Throws: ``RunLoop/WaitError`` if the loop has ended, or ends before it runs the block, or if it waits for the
+    ///   calling thread's loop; otherwise the block's error.
     @available(*, noasync, message: "it blocks the calling thread; await run(inModes:_:)")
     @discardableResult
     public func performAndWait<Result: Sendable>(
@@ -21,16 +21,60 @@ extension RunLoop.Remote {
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws -> Result {
         if let installed { return try block(installed) }
-        let call = WaitedCall(block, latch: RunLoop.currentWorld.makeLatch(openedBy: waker))
+        var wait: LoopWait?
+        if let caller = RunLoop.installed?.remote {
+            wait = LoopWait.begin(by: caller, for: self)
+            // As the recorded run decided: in its repetition the other wait may begin a little later.
+            if RunLoop.currentWorld.decides(wait == nil) {
+                wait?.end()
+                throw RunLoop.WaitError.deadlock(caller: caller.knownName, loop: knownName)
+            }
+        }
+        defer { wait?.end() }
+        let call = WaitedCall(block, latch: RunLoop.currentWorld.makeLatch(openedBy: waker), wait)
         post(PostedCall(call), inModes: modes, file: file, line: line)
         return try call.wait(for: self)
     }
+
+    private var knownName: String? { name ?? (id == RunLoop.Remote.main.id ? "main" : nil) }
 
     /// A function of its own: while the caller waits, only the loop keeps the call.
     private func post<Result>(
         _ call: consuming PostedCall<Result>, inModes modes: RunLoop.Modes, file: StaticString, line: UInt32
     ) {
         perform(inModes: modes, { [call] in call.run(in: $0) }, file: file, line: line)
+    }
+}
+
+/// A wait of a loop's thread for a block of another loop.
+private final class LoopWait: Sendable {
+    private let caller: RunLoop.Remote
+    private let awaited: RunLoop.Remote
+
+    private init(by caller: RunLoop.Remote, for awaited: RunLoop.Remote) {
+        (self.caller, self.awaited) = (caller, awaited)
+    }
+
+    /// Those of the process, by their callers. A thread waits for one loop at a time, so there is one way to follow.
+    private static let all = Locked<[ObjectIdentifier: LoopWait]>([:])
+
+    /// Notes a wait; `nil` if the awaited loop waits for the caller's, itself or through others.
+    static func begin(by caller: RunLoop.Remote, for awaited: RunLoop.Remote) -> LoopWait? {
+        all.withLock { all in
+            var last = awaited.id
+            while let wait = all[last] {
+                last = wait.awaited.id
+                if last == caller.id { return nil }
+            }
+            let wait = LoopWait(by: caller, for: awaited)
+            all[caller.id] = wait
+            return wait
+        }
+    }
+
+    /// Called by the thread that ends the wait, before the waiting one continues: from then on that may be awaited.
+    func end() {
+        LoopWait.all.withLock { if $0[caller.id] === self { $0[caller.id] = nil } }
     }
 }
 
@@ -44,11 +88,19 @@ private final class WaitedCall<Result: Sendable>: Sendable {
     }
 
     private let state: Locked<State>
-    let latch: any Latch
+    private let latch: any Latch
+    private let place: LoopWait?
 
-    init(_ block: @escaping @Sendable (RunLoop) throws -> Result, latch: any Latch) {
+    init(_ block: @escaping @Sendable (RunLoop) throws -> Result, latch: any Latch, _ place: LoopWait?) {
         state = Locked(.posted(block))
         self.latch = latch
+        self.place = place
+    }
+
+    /// Lets the waiting thread continue.
+    func isOver() {
+        place?.end()
+        latch.open()
     }
 
     func run(in loop: RunLoop) {
@@ -89,11 +141,11 @@ private final class PostedCall<Result: Sendable>: Sendable {
     }
 
     deinit {
-        call.latch.open()
+        call.isOver()
     }
 
     func run(in loop: RunLoop) {
         call.run(in: loop)
-        call.latch.open()
+        call.isOver()
     }
 }

@@ -25,8 +25,13 @@ struct PerformAndWaitTests {
     }
 
     /// A thread whose loop runs until it is stopped.
-    private static func idleThread() -> LoopThread {
-        LoopThread { $0.add(CustomSource(), forMode: .default) }
+    private static func idleThread(_ name: String = "loop") -> LoopThread {
+        LoopThread(name: name) { $0.add(CustomSource(), forMode: .default) }
+    }
+
+    /// Notes the result of a wait, or its error.
+    private static func note(_ who: String, in log: Log<String>, _ wait: () throws -> Int) {
+        do { log("\(who): \(try wait())") } catch { log("\(who): \(error)") }
     }
 
     @Test("on the loop's own thread the block runs at once", arguments: World.allCases)
@@ -133,6 +138,112 @@ struct PerformAndWaitTests {
         }
     }
 
+    @Test(
+        "of two loops that wait for each other the later one gets an error with both names", arguments: World.allCases)
+    func mutualWait(world: World) {
+        inWorld(world) {
+            let log = Log<String>()
+            let (a, b) = (Self.idleThread("a"), Self.idleThread("b"))
+            let remotes = (a.remote, b.remote)
+            a.remote.perform { _ in
+                Self.note("outer", in: log) {
+                    try remotes.1.performAndWait { _ in
+                        Self.note("inner", in: log) { try remotes.0.performAndWait { _ in 7 } }
+                        return 8
+                    }
+                }
+            }
+            if world == .real {
+                #expect(eventually("both waits end") { log.entries.count == 2 })
+            } else {
+                RunLoop.current.perform(afterDelay: .seconds(1)) {}
+                RunLoop.current.run()
+            }
+            #expect(log.entries == ["inner: \(RunLoop.WaitError.deadlock(caller: "b", loop: "a"))", "outer: 8"])
+            for thread in [a, b] {
+                thread.stop()
+                thread.join()
+            }
+        }
+    }
+
+    @Test("three loops that wait for one another in a circle")
+    func circle() {
+        let log = Log<String>()
+        let threads = ["a", "b", "c"].map { Self.idleThread($0) }
+        let remotes = threads.map(\.remote)
+        remotes[0].perform { _ in
+            Self.note("a", in: log) {
+                try remotes[1].performAndWait { _ in
+                    Self.note("b", in: log) {
+                        try remotes[2].performAndWait { _ in
+                            Self.note("c", in: log) { try remotes[0].performAndWait { _ in 7 } }
+                            return 8
+                        }
+                    }
+                    return 9
+                }
+            }
+        }
+        #expect(eventually("all waits end") { log.entries.count == 3 })
+        #expect(log.entries == ["c: \(RunLoop.WaitError.deadlock(caller: "c", loop: "a"))", "b: 8", "a: 9"])
+        for thread in threads {
+            thread.stop()
+            thread.join()
+        }
+    }
+
+    @Test("two loops that keep waiting for each other: no wait lasts, and none fails without reason")
+    func crossedWaits() {
+        let (a, b) = (Self.idleThread("a"), Self.idleThread("b"))
+        let ends = Counter()
+        for (here, there, names) in [(a.remote, b.remote, ("a", "b")), (b.remote, a.remote, ("b", "a"))] {
+            here.perform { loop in
+                func next(_ count: Int) {
+                    guard count > 0 else {
+                        ends.add()
+                        return
+                    }
+                    do {
+                        try there.performAndWait { _ in }
+                    } catch {
+                        #expect(error as? RunLoop.WaitError == .deadlock(caller: names.0, loop: names.1))
+                    }
+                    loop.perform { next(count - 1) }
+                }
+                next(2000)
+            }
+        }
+        #expect(eventually("both loops are done") { ends.value == 2 })
+        for thread in [a, b] {
+            thread.stop()
+            thread.join()
+        }
+    }
+
+    @Test("a loop that waits, after an advance, for one that waits for it gets the error at once")
+    func afterAdvance() {
+        let errors = Log<String>()
+        withSimulation { simulation in
+            let main = simulation.loop.remote
+            let thread = LoopThread(name: "worker") { loop in
+                loop.add(CustomSource(), forMode: .default)
+                loop.perform(afterDelay: .seconds(1)) {
+                    Self.note("worker", in: errors) { try main.performAndWait(inModes: "panel") { _ in 7 } }
+                }
+            }
+            simulation.advance(by: .seconds(2))
+            Self.note("main", in: errors) { try thread.remote.performAndWait { _ in 8 } }
+            simulation.loop.poll(in: "panel")
+            simulation.advance(by: .seconds(1))
+            Self.note("main", in: errors) { try thread.remote.performAndWait { _ in 8 } }
+        }
+        #expect(
+            errors.entries == [
+                "main: \(RunLoop.WaitError.deadlock(caller: "main", loop: "worker"))", "worker: 7", "main: 8",
+            ])
+    }
+
     @Test("a deadlock of two simulated threads that wait for each other is reported")
     func deadlock() {
         let errors = Log<RunLoop.WaitError>()
@@ -151,7 +262,7 @@ struct PerformAndWaitTests {
             simulation.advance(by: .seconds(2))
             #expect(simulation.now.nanoseconds == 2_000_000_000)
         }
-        #expect(errors.entries == [.starved])
+        #expect(errors.entries == [.deadlock(caller: "loop", loop: "main")])
     }
 
     @Test("a thread that waits for a running block gets no error: the wait inside the block does")
@@ -178,7 +289,8 @@ struct PerformAndWaitTests {
             }
             simulation.advance(by: .seconds(1))
         }
-        #expect(errors.entries == ["inner: \(RunLoop.WaitError.starved)", "outer: done"])
+        #expect(
+            errors.entries == ["inner: \(RunLoop.WaitError.deadlock(caller: "loop", loop: "main"))", "outer: done"])
     }
 
     @Test("a simulation ends while one of its threads waits for its first loop")

@@ -17,6 +17,12 @@ extension RunLoop {
         /// because it depends on who comes first.
         package var keepsOrder: Bool { mailbox.keepsOrder }
 
+        /// Distinguishes the loop from all others.
+        package var id: ObjectIdentifier { ObjectIdentifier(mailbox) }
+
+        /// The name of the loop's thread, if it is a ``LoopThread``.
+        package var name: String? { mailbox.name }
+
         /// Wakes the loop.
         package var waker: any Waker { mailbox.waker }
 

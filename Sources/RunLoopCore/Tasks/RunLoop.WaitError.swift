@@ -3,18 +3,27 @@ extension RunLoop {
     public enum WaitError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The loop has ended. The name is that of its ``LoopThread``.
         case loopEnded(loop: String?)
-        /// On virtual time: nothing can ever happen any more. For example, two threads wait for each other.
+        /// On virtual time: nothing can ever happen any more. For example, a thread waits for a block
+        /// in a mode in which no loop runs.
         case starved
+        /// The thread of the loop `caller` was to wait for `loop`, whose thread waits for `caller` itself, or for a loop that
+        /// does. The names are those of the loops' ``LoopThread``, or `main`.
+        case deadlock(caller: String?, loop: String?)
         /// Another task waits for the same already: the text says for what.
         case alreadyWaiting(String)
 
         public var description: String {
             switch self {
-            case .loopEnded(let name): "the run loop\(name.map { " \(quoted($0))" } ?? "") has ended"
+            case .loopEnded(let name): "\(Self.words(name)) has ended"
             case .starved: "nothing can happen any more that would end the wait"
+            case .deadlock(let caller, let loop):
+                "\(Self.words(caller)) was to wait for \(Self.words(loop)), which waits for it in turn; let one of the two "
+                    + "post its block, and not wait"
             case .alreadyWaiting(let what): "another task waits for \(what) already; let one task do that"
             }
         }
+
+        private static func words(_ name: String?) -> String { "the run loop\(name.map { " \(quoted($0))" } ?? "")" }
     }
 }
 
