@@ -9,6 +9,7 @@
 #include "mapped.h"
 #include "probes.h"
 #include "simulated.h"
+#include "symbols.h"
 
 extern volatile unsigned rlk_forks;
 
