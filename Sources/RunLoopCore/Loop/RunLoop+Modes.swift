@@ -13,7 +13,7 @@ extension RunLoop {
 
     /// The one place where an item joins modes of the loop. One that may not join is ignored and reported to ``trace``.
     func enrol(_ item: Item, _ modes: Modes) {
-        guard admits(item) else { return }
+        guard admits(item), !modes.isEmpty else { return }
         guard !hasEnded else { return enrolTooLate(item, modes) }
         item.setMembership(item.membership.joining(modes, common: commonModes), in: self)
     }

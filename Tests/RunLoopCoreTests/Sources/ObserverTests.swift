@@ -228,4 +228,30 @@ struct ObserverTests {
             #expect(!observer.isValid)
         }
     }
+
+    @Test("an observer that is added to no modes leaves the others as they are")
+    func noModes() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            loop.observe(.beforeTimers) { log("A") }
+            loop.add(Observer(activities: .all) { _, _ in log("B") }, forMode: [])
+            loop.timer(10) { _ in log("T") }
+            loop.run(in: .default)
+            #expect(log.text == "A T")
+        }
+    }
+
+    @Test("a signalled source that is added to no modes waits for its first one")
+    func sourceInNoModes() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            let source = CustomSource { _ in log("S") }
+            source.signal()
+            loop.add(source, forMode: [])
+            #expect(loop.poll() == .finished)
+            loop.add(source, forMode: .default)
+            loop.poll()
+            #expect(log.text == "S")
+        }
+    }
 }
