@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// Certificates or a key in PEM: the text between `-----BEGIN …-----` and `-----END …-----`, at most 16 MiB.
 public enum PEM: Sendable, Hashable {
-    /// A file, by its path. It is read once, when a context is made.
+    /// A regular file, by its path. It is read once, when a context is made.
     case file(String)
     /// The text itself.
     case bytes([UInt8])

@@ -25,6 +25,16 @@ struct DiskTests {
         #expect(throws: Never.self) { try Disk.current.open(path, .locking) }
     }
 
+    @Test("a FIFO is opened without a wait for its other end, and is not read")
+    func fifo() throws {
+        let directory = TemporaryDirectory()
+        try #require(mkfifo(directory["fifo"], 0o600) == 0)
+        let file = try Disk.current.open(directory["fifo"], .reading)
+        #expect(throws: SystemError.self) { try file.read(1, at: 0) }
+        #expect(throws: SystemError.self) { try file.contents() }
+        #expect(throws: SystemError.self) { try file.withContents { $0.count } }
+    }
+
     /// One disk's answers, as text, to calls that another disk receives as well.
     private static func answers(_ disk: Disk, in directory: String) -> [String] {
         var answers: [String] = []
@@ -68,6 +78,14 @@ struct DiskTests {
             try file!.truncate(to: 4)
             return try text(one)
         }
+        note {
+            let file = try disk.open(one, .reading)
+            let pieces = try [(2, 1), (9, 3), (1, 9), (0, 0)].map { try file.read($0, at: $1) }
+            return "\(pieces)"
+        }
+        note { "\(try disk.open(one, .reading).read(1, at: -1))" }
+        note { "\(try disk.open(one, .writing).read(1, at: 0))" }
+        note { "\(try disk.open(directory, .reading).read(1, at: 0))" }
         note { "\(disk.exists(one)) \(disk.exists(other)) \(disk.exists(directory))" }
         note {
             try disk.rename(one, to: other)
@@ -118,7 +136,7 @@ struct DiskTests {
             }
             simulation.advance(by: .seconds(1))
         }
-        #expect(simulated.withLock(\.self) == real && real.count == 17)
+        #expect(simulated.withLock(\.self) == real && real.count == 21)
     }
 
     /// A host that writes ten pieces of ten bytes, the first four of which it syncs, and then crashes.

@@ -232,13 +232,20 @@ struct TLSFailureTests {
         let (one, other) = (authority.identity(), authority.identity())
         let text = PEM.bytes(Array("hello".utf8))
         let tooMuch = [UInt8](repeating: 10, count: (16 << 20) + 1)
+        let directory = TemporaryDirectory()
+        directory.write(String(decoding: tooMuch, as: UTF8.self), to: "large.pem")
+        let (large, fifo) = (directory["large.pem"], directory["fifo.pem"])
+        try #require(mkfifo(fifo, 0o600) == 0)
         let cases: [(TLSIdentity, String)] = [
             (TLSIdentity(chain: .file("/nonexistent/chain.pem"), key: one.key), "open /nonexistent/chain.pem: No such"),
             (TLSIdentity(chain: text, key: one.key), "the PEM text given: no certificate"),
             (TLSIdentity(chain: one.chain, key: text), "the PEM text given: no private key"),
             (TLSIdentity(chain: one.chain, key: one.chain), "the PEM text given: no private key"),
             (TLSIdentity(chain: .bytes(tooMuch), key: one.key), "the PEM text given: more than 16 MiB"),
-            (TLSIdentity(chain: .file("/dev/zero"), key: one.key), "/dev/zero: more than 16 MiB"),
+            (TLSIdentity(chain: .file(large), key: one.key), "\(large): more than 16 MiB"),
+            (TLSIdentity(chain: .file("/dev/zero"), key: one.key), "/dev/zero is not a regular file"),
+            // No wait for its other end.
+            (TLSIdentity(chain: .file(fifo), key: one.key), "\(fifo) is not a regular file"),
             (TLSIdentity(chain: one.chain, key: other.key), "use the key: key values mismatch"),
         ]
         for (identity, reason) in cases {

@@ -22,7 +22,8 @@ public struct Disk: Sendable {
     /// The disk of the calling thread's world.
     public static var current: Disk { Disk(system: WorldSystem.current) }
 
-    /// Opens a file that is closed on `exec`. A path that is a symbolic link is not followed.
+    /// Opens a file that is closed on `exec`. A path that is a symbolic link is not followed. A path that is no regular
+    /// file may be opened, without a wait for the other end of a FIFO; then the calls of ``File`` fail.
     ///
     /// - Throws: ``SystemError``, for example with `ENOENT`; with `EEXIST` if a file to be created exists; with
     ///   `EWOULDBLOCK` if another process has locked the file.

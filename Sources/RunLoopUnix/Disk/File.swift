@@ -84,6 +84,28 @@ public final class File: Sendable {
         }
     }
 
+    /// Up to `count` bytes at an offset, as they are when they are read; fewer than that only at the end of the file, and
+    /// none behind it. Use this to send a large file piece by piece, also if another process may shorten it meanwhile.
+    /// O(bytes).
+    ///
+    /// - Throws: ``SystemError``, for example with `EISDIR` for a directory, or `ESPIPE` for a FIFO.
+    public func read(_ count: Int, at offset: Int) throws(SystemError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: max(0, count))
+        var total = 0
+        while total < bytes.count {
+            let read = bytes.withUnsafeMutableBytes {
+                system.read(
+                    descriptor, into: UnsafeMutableRawBufferPointer(rebasing: $0[total...]), at: offset + total)
+            }
+            if read < 0, errno == EINTR { continue }
+            guard read >= 0 else { throw .last("read \(path)") }
+            if read == 0 { break }
+            total += read
+        }
+        bytes.removeLast(bytes.count - total)
+        return bytes
+    }
+
     /// Calls `body` with all bytes of a regular file, which are read on demand, and are valid until it returns. The
     /// file must be this process's own: if another process truncates it meanwhile, a signal ends this process.
     ///

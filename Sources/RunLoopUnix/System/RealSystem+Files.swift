@@ -20,7 +20,8 @@ extension RealSystem {
     // MARK: Files
 
     package func open(_ path: String, flags: Int32) -> Int32 {
-        Glibc.open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        // A FIFO would otherwise hold the thread until its other end is opened.
+        Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
     }
 
     package func lock(_ descriptor: Int32) -> Int32 { flock(descriptor, LOCK_EX | LOCK_NB) }
@@ -65,9 +66,13 @@ extension RealSystem {
     }
 
     package func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]? {
-        let file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        let file = Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { Glibc.close(file) }
+        guard isRegular(file) else {
+            errno = EINVAL
+            return nil
+        }
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 16 * 1024)
         while bytes.count <= most {
@@ -78,6 +83,11 @@ extension RealSystem {
             bytes += piece.prefix(count)
         }
         return bytes
+    }
+
+    private func isRegular(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
     package func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }

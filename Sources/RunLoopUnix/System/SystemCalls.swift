@@ -75,7 +75,7 @@ package protocol SystemCalls: AnyObject, Sendable {
 
     // MARK: Files
 
-    /// Opens a file that is closed on `exec`. Follows no symbolic link.
+    /// Opens a file that is closed on `exec`. Follows no symbolic link, and does not wait for the other end of a FIFO.
     func open(_ path: String, flags: Int32) -> Int32
     /// Takes the lock of an open file, unless another process has it.
     func lock(_ descriptor: Int32) -> Int32
@@ -89,7 +89,7 @@ package protocol SystemCalls: AnyObject, Sendable {
     /// Maps all bytes of a regular file; `nil` for a failure.
     func map(_ descriptor: Int32) -> UnsafeRawBufferPointer?
     func unmap(_ contents: UnsafeRawBufferPointer)
-    /// The bytes of a file, up to one byte beyond the limit; `nil` for a failure. Follows symbolic links.
+    /// The bytes of a regular file, up to one byte beyond the limit; `nil` for a failure. Follows symbolic links.
     func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]?
     func exists(_ path: String) -> Bool
     func rename(_ path: String, to newPath: String) -> Int32
