@@ -64,6 +64,45 @@ private final class Asker: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { log("closed") }
 }
 
+/// Answers input with ten times as much, and notes the most output that has waited.
+private final class Verbose: ChannelInboundHandler {
+    typealias InboundIn = NIOCore.ByteBuffer
+    typealias OutboundOut = NIOCore.ByteBuffer
+
+    private let log: Log<Int>
+
+    init(_ log: Log<Int>) {
+        self.log = log
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        for _ in 0..<10 { context.write(data, promise: nil) }
+        context.flush()
+        log.append((try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0)
+    }
+}
+
+/// Sends a megabyte, and reads nothing before the test says so.
+private final class Talker: ChannelInboundHandler {
+    typealias InboundIn = NIOCore.ByteBuffer
+    typealias OutboundOut = NIOCore.ByteBuffer
+
+    static let count = 1_000_000
+    private let received: Log<Int>
+
+    init(_ received: Log<Int>) {
+        self.received = received
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(repeating: 1, count: Self.count)), promise: nil)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        received.append(unwrapInboundIn(data).readableBytes)
+    }
+}
+
 @Suite("SwiftNIO's handlers in the simulated world")
 struct SimulatedTests {
     /// Serves HTTP on a host, has a client on another host ask, and returns the client's log.
@@ -97,6 +136,43 @@ struct SimulatedTests {
             simulation.advance(by: .seconds(600))
         }
         return log.entries
+    }
+
+    @Test(
+        "a channel is read although its output waits, unless a handler holds that back; nothing is lost",
+        arguments: [false, true])
+    func backPressure(isHeldBack: Bool) throws {
+        let (waiting, received) = (Log<Int>(), Log<Int>())
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            network.addHost("server") { loop in
+                RunLoopServerBootstrap(group: loop.nio)
+                    .childChannelInitializer { channel in
+                        channel.eventLoop.makeCompletedFuture {
+                            let handlers = channel.pipeline.syncOperations
+                            if isHeldBack { try handlers.addHandler(BackPressureHandler()) }
+                            try handlers.addHandler(Verbose(waiting))
+                        }
+                    }
+                    .bind(host: "0.0.0.0", port: 7)
+                    .whenFailure { Issue.record("\($0)") }
+            }
+            let client = RunLoopClientBootstrap(group: simulation.loop.nio)
+                .channelOption(.autoRead, value: false)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(Talker(received))
+                    }
+                }
+                .connect(host: "server", port: 7)
+            simulation.advance(by: .seconds(60))
+            let most = waiting.entries.max() ?? 0
+            // The high mark, and ten times the largest read; or nearly all.
+            #expect(isHeldBack ? most < 800_000 : most > 5_000_000, "\(most) bytes have waited")
+            client.whenSuccess { $0.setOption(.autoRead, value: true).whenFailure { Issue.record("\($0)") } }
+            simulation.advance(by: .seconds(60))
+        }
+        #expect(received.entries.reduce(0, +) == 10 * Talker.count)
     }
 
     @Test("HTTP is served over a slow and lossy link, the same for the same seed")
