@@ -104,7 +104,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             if isHTTP2 {
                 state = .streams
                 try context.pipeline.syncOperations.addHTTP2(client, self)
-                if isQuiescing || client.refusal != nil { quiesce(context) } else { limitRest() }
+                if isQuiescing { quiesce(context) } else { limitRest() }
             } else {
                 state = .idle
                 try context.pipeline.syncOperations.addHTTP1(client, self)
@@ -150,6 +150,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func streamBegan() {
         streams += 1
+        // Not before: streams that begin behind `GOAWAY` are refused without an answer.
+        if client.refusal != nil, !isQuiescing, let context { quiesce(context) }
     }
 
     func streamEnded() {
@@ -160,7 +162,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// A client without a stream hears of the end, and has some time to agree.
     private func limitRest() {
         guard streams == 0, let context else { return }
-        let time = isQuiescing ? TimeAmount.zero : TimeAmount(client.limits.idleTime)
+        let isRefused = isQuiescing || client.refusal != nil
+        let time = isRefused ? TimeAmount.zero : TimeAmount(client.limits.idleTime)
         setDeadline(after: time + Self.grace, context)
     }
 

@@ -56,6 +56,7 @@ extension ChannelPipeline.SynchronousOperations {
         let idle = NIOHTTP2ServerConnectionManagementHandler.Configuration(
             maxIdleTime: TimeAmount(limits.idleTime), maxAge: nil, maxGraceTime: nil, keepalive: nil)
         let management = NIOHTTP2ServerConnectionManagementHandler(eventLoop: eventLoop, configuration: idle)
+        let ends = HTTP2Ends(client)
         let bound = NIOLoopBound(connection, eventLoop: eventLoop)
         let protocolHandler = NIOHTTP2Handler(
             mode: .server, eventLoop: eventLoop, connectionConfiguration: configuration.connection,
@@ -69,7 +70,7 @@ extension ChannelPipeline.SynchronousOperations {
                 ])
             }
         }
-        try addHandlers([protocolHandler, management])
+        try addHandlers([ends.frames, protocolHandler, management, ends])
         // The channel was active before these handlers were there, and the first of them keeps the event to itself.
         try context(handler: protocolHandler).fireChannelActive()
     }
