@@ -4,7 +4,7 @@ internal import NIOHTTP1
 internal import NIOTLS
 
 /// The first handler of a connection: it finds the version of HTTP, limits the time between requests and of their heads,
-/// and closes without cutting off the last answer.
+/// reads no more from a client that does not read, and closes without cutting off the last answer.
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -34,6 +34,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var firstBytes = ByteBuffer()
     private var isQuiescing = false
     private var isInputOver = false
+    private var isReadHeld = false
     private var deadline = NIODeadline.distantFuture
     private var timer: (date: NIODeadline, task: Scheduled<Void>)?
 
@@ -66,6 +67,20 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         state == .closing ? context.read() : context.fireChannelReadComplete()
+    }
+
+    // What it sends would be answered, and the answers would pile up.
+    func read(context: ChannelHandlerContext) {
+        guard context.channel.isWritable || state == .closing else { return isReadHeld = true }
+        context.read()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable, isReadHeld {
+            isReadHeld = false
+            context.read()
+        }
+        context.fireChannelWritabilityChanged()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

@@ -13,21 +13,6 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundIn = Never
     typealias OutboundOut = HTTPServerResponsePart
 
-    fileprivate struct Request {
-        let head: HTTPRequestHead
-        let begun: NIODeadline
-        var responder: (any Responder)?
-        var received = 0
-        /// Bytes that the responder has in memory.
-        var held = 0
-        var sent = 0
-        var isComplete = false
-        /// The status of the answer, once it has begun.
-        var answer: HTTPResponseStatus?
-        var isAnswered = false
-        var closes: Bool
-    }
-
     private let client: Client
     private var site: Site { client.site }
     /// The connection of HTTP/1.1; `nil` for a stream of HTTP/2.
@@ -49,7 +34,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isLast else { return }
-        lastProgress = context.eventLoop.now
+        // Behind an early answer, only the client's reading is progress.
+        if request?.answer == nil { lastProgress = context.eventLoop.now }
         switch unwrapInboundIn(data) {
         case .head(let head): begin(head, context)
         case .body(let bytes): receive(bytes, context)
@@ -133,7 +119,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func fail(_ error: any Error, _ context: ChannelHandlerContext) {
         guard request != nil, request!.answer == nil else { return }
         if !request!.isComplete { request!.responder?.abandon() }
-        request!.responder = nil
+        (request!.responder, request!.held) = (nil, 0)
         let refusal = error as? Refusal ?? Refusal(status: .internalServerError, text: "the request failed")
         if let limit = refusal.limit { site.measures.countRefusal(limit) }
         if refusal.status == .internalServerError { site.log.error("\(request!.head.uri.debugDescription): \(error)") }
@@ -172,23 +158,40 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }.whenComplete { result in
             let (handler, context) = bound.value
             handler.lastProgress = context.eventLoop.now
-            guard case .success(let count) = result else { return context.close(promise: nil) }
-            handler.send(file, from: offset + count, context)
+            switch result {
+            case .success(let count): handler.send(file, from: offset + count, context)
+            case .failure(let error): handler.cutOff(error, context)
+            }
         }
     }
 
+    /// Ends the answer when the client has taken it, so that one that does not read has one answer in memory, and stalls.
     private func endAnswer(_ context: ChannelHandlerContext) {
         guard request != nil else { return }
-        request!.isAnswered = true
-        let request = request!
-        let bound = NIOLoopBound((self, request, context), eventLoop: context.eventLoop)
-        // First, because a next request that is already there begins within the write.
-        finishIfAnswered()
-        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
+        let bound = NIOLoopBound((self, request!, context), eventLoop: context.eventLoop)
+        // In HTTP/1.1 the next request begins with the end, which is no byte. A stream may close with it.
+        let last = connection == nil ? HTTPServerResponsePart.end(nil) : .body(.byteBuffer(ByteBuffer()))
+        context.writeAndFlush(wrapOutboundOut(last)).whenComplete { result in
             let (handler, request, context) = bound.value
-            handler.note(request, at: context.eventLoop.now)
-            if request.closes { handler.close(context) }
+            if case .failure(let error) = result { return handler.cutOff(error, context) }
+            handler.note(handler.request ?? request, at: context.eventLoop.now)
+            handler.request?.isAnswered = true
+            let closes = handler.request?.closes ?? request.closes
+            // First, because a next request that is already there begins within the write.
+            handler.finishIfAnswered()
+            if handler.connection != nil {
+                context.writeAndFlush(handler.wrapOutboundOut(.end(nil)), promise: nil)
+            }
+            if closes { handler.close(context) }
         }
+    }
+
+    /// Gives up an answer that cannot be completed.
+    private func cutOff(_ error: any Error, _ context: ChannelHandlerContext) {
+        if let request {
+            site.log.info("\(client.peer) \(request.line) \(request.answer?.code ?? 0) cut off: \(error)")
+        }
+        context.close(promise: nil)
     }
 
     /// Makes room for the next request when this one is complete and answered.
@@ -219,11 +222,9 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         site.measures.countAnswer(status)
         site.measures.sent.increment(by: request.sent)
         site.measures.seconds.recordNanoseconds(duration.nanoseconds)
-        // Escaped: a line of the log is one request.
-        let line = "\(request.head.method) \(request.head.uri) \(request.head.version)".debugDescription
         site.log.info(
             """
-            \(client.peer) \(line) \(status.code) \(request.sent) \
+            \(client.peer) \(request.line) \(status.code) \(request.sent) \
             \(duration.nanoseconds / 1000)us
             """)
     }
@@ -281,12 +282,5 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if let request, !request.isComplete { request.responder?.abandon() }
         request = nil
         context.fireChannelInactive()
-    }
-}
-
-extension RequestHandler.Request {
-    /// Whether a body was announced.
-    fileprivate var hasBody: Bool {
-        head.headers.contains(name: "transfer-encoding") || (head.headers.first(name: "content-length") ?? "0") != "0"
     }
 }
