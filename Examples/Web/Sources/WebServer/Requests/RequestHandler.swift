@@ -3,6 +3,7 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTP2
+internal import NIOWebSocket
 internal import RunLoopUnix
 
 /// Serves the requests of an HTTP/1.1 connection, or the single request of an HTTP/2 stream.
@@ -47,8 +48,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         connection?.requestBegan()
         request = Request(
             head: head, begun: context.eventLoop.now,
-            closes: connection != nil && (!head.isKeepAlive || client.refusal != nil)
-        )
+            closes: connection != nil && (!head.isKeepAlive || head.stopsDecoder || client.refusal != nil))
         watchForStalls(context)
         do {
             if let limit = client.refusal { throw Refusal.reached(limit) }
@@ -274,7 +274,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func close(after error: any Error, _ context: ChannelHandlerContext) {
         site.log.debug("\(client.peer): \(error)")
-        context.close(promise: nil)
+        // After an upgrade that is refused, its request comes, and is answered.
+        if !(error is NIOWebSocketUpgradeError) { context.close(promise: nil) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
