@@ -52,6 +52,10 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         watchForStalls(context)
         do {
             if let limit = client.refusal { throw Refusal.reached(limit) }
+            if connection != nil, let refusal = head.refusal {
+                request!.closes = true
+                throw refusal
+            }
             let responder = try Router(site: site).responder(for: head, on: context.eventLoop)
             let announced = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
             request?.responder = responder
