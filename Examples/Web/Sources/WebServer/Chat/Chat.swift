@@ -20,6 +20,9 @@ final class Chat: Sendable {
         posting.withLock { _ in loops.performOnEach { $0[Room.ofLoop].deliver(text) } }
     }
 
+    /// Flushes the member's output once this pass has delivered its messages. On the member's loop.
+    func flushLater(_ member: ChatMember) { RunLoop.current[Room.ofLoop].flushLater(member) }
+
     /// On the member's loop.
     func join(_ member: ChatMember) {
         RunLoop.current[Room.ofLoop].add(member)

@@ -3,8 +3,11 @@ internal import NIOCore
 internal import NIOWebSocket
 
 /// A member of the chat, on its connection.
-final class ChatMember: ChannelInboundHandler {
+///
+/// What it sends faster than the limit allows waits, and it is not read meanwhile.
+final class ChatMember: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
+    typealias OutboundIn = Never
     typealias OutboundOut = WebSocketFrame
 
     private let client: Client
@@ -13,6 +16,13 @@ final class ChatMember: ChannelInboundHandler {
     private var hasAnswered = true
     private var isClosing = false
     private var timer: RepeatedTask?
+    /// Frames that came too fast.
+    private var waiting = CircularBuffer<WebSocketFrame>()
+    /// When the frames that were taken have been paid for.
+    private var paid = NIODeadline.uptimeNanoseconds(0)
+    private var turn: Scheduled<Void>?
+    private var isReadHeld = false
+    private(set) var isUnflushed = false
 
     /// How long a client has to close after it was asked to.
     private static let closeTime = TimeAmount.seconds(2)
@@ -44,29 +54,66 @@ final class ChatMember: ChannelInboundHandler {
 
     private func leave() {
         timer?.cancel()
+        turn?.cancel()
+        waiting.removeAll()
         guard isMember else { return }
         isMember = false
         client.site.chat.leave(self)
     }
 
-    // MARK: Messages
+    // MARK: The rate
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
+        guard !isClosing else { return take(frame) }
+        waiting.append(frame)
+        if turn == nil { takeWaiting() }
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if waiting.isEmpty { context.read() } else { isReadHeld = true }
+    }
+
+    /// Takes frames as far as the rate allows: those of a second at once.
+    private func takeWaiting() {
+        turn = nil
+        while let context, let frame = waiting.first {
+            let now = context.eventLoop.now
+            guard paid <= now + .seconds(1) else {
+                let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+                turn = context.eventLoop.scheduleTask(deadline: paid - .seconds(1)) { bound.value.takeWaiting() }
+                return
+            }
+            // All members receive its bytes.
+            let cost = Int64(1 + frame.length / 1024)
+            paid = max(paid, now) + .nanoseconds(cost * 1_000_000_000 / Int64(client.limits.messagesPerSecond))
+            waiting.removeFirst()
+            take(frame)
+        }
+        readIfHeld()
+    }
+
+    private func readIfHeld() {
+        guard isReadHeld else { return }
+        isReadHeld = false
+        context?.read()
+    }
+
+    // MARK: Messages
+
+    private func take(_ frame: WebSocketFrame) {
         let bytes = frame.unmaskedData
-        // Only an extension, of which there is none, may set these.
-        guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else { return close(.protocolError) }
         switch frame.opcode {
+        case .connectionClose:
+            close(WebSocketErrorCode(answering: bytes))
+            context?.close(promise: nil)
+        case .pong: hasAnswered = true
+        case _ where isClosing: break
         case .text where String(validating: bytes.readableBytesView, as: UTF8.self) == nil:
             close(.dataInconsistentWithMessage)
-        case .text: if !isClosing { client.site.chat.post(bytes) }
+        case .text: client.site.chat.post(bytes)
         case .binary: close(.unacceptableData)
         case .ping: send(.pong, bytes)
-        case .pong: hasAnswered = true
-        case .connectionClose:
-            var code = bytes
-            close(code.readWebSocketErrorCode() ?? .normalClosure)
-            context.close(promise: nil)
         default: break
         }
     }
@@ -76,13 +123,26 @@ final class ChatMember: ChannelInboundHandler {
         if !isClosing { send(.text, text) }
     }
 
+    /// Writes a frame, which the room sends with the others of this pass.
     private func send(_ opcode: WebSocketOpcode, _ bytes: ByteBuffer) {
         guard let context else { return }
+        // Unread is only what the system does not take.
+        if !context.channel.isWritable { flush() }
         guard context.channel.isWritable else {
             client.site.measures.countRefusal(.unreadBytes)
+            isClosing = true
             return context.close(promise: nil)
         }
-        context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, data: bytes)), promise: nil)
+        context.write(wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, data: bytes)), promise: nil)
+        guard !isUnflushed else { return }
+        isUnflushed = true
+        client.site.chat.flushLater(self)
+    }
+
+    /// Sends the frames that were written.
+    func flush() {
+        isUnflushed = false
+        context?.flush()
     }
 
     // MARK: Ends
@@ -93,8 +153,12 @@ final class ChatMember: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if let error = error as? NIOWebSocketFrameAggregator.Error {
-            close(error == .accumulatedFrameSizeIsTooLarge ? .messageTooLarge : .protocolError)
+        switch error {
+        // The decoder's, which is answered already.
+        case is NIOWebSocketError: return
+        case NIOWebSocketFrameAggregator.Error.accumulatedFrameSizeIsTooLarge: close(.messageTooLarge)
+        case is NIOWebSocketFrameAggregator.Error, is FrameRules.Broken: close(.protocolError)
+        default: break
         }
         context.close(promise: nil)
     }
@@ -110,7 +174,7 @@ final class ChatMember: ChannelInboundHandler {
 
     /// Asks for a sign of life, or closes if the last one, or the client's end, has not come.
     private func timeIsOver() {
-        guard hasAnswered, !isClosing else {
+        guard hasAnswered || !waiting.isEmpty, !isClosing else {
             context?.close(promise: nil)
             return
         }
@@ -124,7 +188,11 @@ final class ChatMember: ChannelInboundHandler {
         var bytes = ByteBuffer()
         bytes.write(webSocketErrorCode: reason)
         send(.connectionClose, bytes)
+        flush()
         isClosing = true
         setTimer(Self.closeTime)
+        turn?.cancel()
+        waiting.removeAll()
+        readIfHeld()
     }
 }

@@ -16,6 +16,7 @@ extension ChannelPipeline.SynchronousOperations {
             return channel.eventLoop.makeSucceededFuture(isOffered ? HTTPHeaders() : nil)
         } upgradePipelineHandler: { channel, head in
             channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandler(FrameRules())
                 if head.uri != "/chat", let access = client.site.consoleAccess {
                     return try channel.pipeline.syncOperations.addHandler(ConsoleViewer(client, access))
                 }

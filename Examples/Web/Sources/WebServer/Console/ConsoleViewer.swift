@@ -100,6 +100,12 @@ final class ConsoleViewer: ChannelInboundHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if error is FrameRules.Broken { close(.protocolError) }
+        // The decoder's own errors are answered already.
+        if !(error is NIOWebSocketError) { context.close(promise: nil) }
+    }
+
     private func close(_ reason: WebSocketErrorCode) {
         guard let context else { return }
         var bytes = ByteBuffer()

@@ -21,6 +21,8 @@ public struct Limits: Sendable, Equatable {
     public var controlFrames = 200
     /// A message of the chat.
     public var messageBytes = 64 * 1024
+    /// Messages that a member of the chat may send in a second. Each further KiB of one counts as another.
+    public var messagesPerSecond = 100
     /// Messages that wait for a member of the chat who reads slowly.
     public var unreadBytes = 256 * 1024
     /// From the first byte of a request, or the start of its connection, to the end of its head.
@@ -36,7 +38,8 @@ public struct Limits: Sendable, Equatable {
     private static let counts: [(name: String, field: any WritableKeyPath<Limits, Int> & Sendable)] = [
         ("connections", \.connections), ("connectionsPerPeer", \.connectionsPerPeer), ("headBytes", \.headBytes),
         ("bodyBytes", \.bodyBytes), ("uploadBytes", \.uploadBytes), ("streams", \.streams), ("resets", \.resets),
-        ("controlFrames", \.controlFrames), ("messageBytes", \.messageBytes), ("unreadBytes", \.unreadBytes),
+        ("controlFrames", \.controlFrames), ("messageBytes", \.messageBytes),
+        ("messagesPerSecond", \.messagesPerSecond), ("unreadBytes", \.unreadBytes),
     ]
     private static let times: [(name: String, field: any WritableKeyPath<Limits, Duration> & Sendable)] = [
         ("headSeconds", \.headTime), ("idleSeconds", \.idleTime), ("stallSeconds", \.stallTime),

@@ -56,7 +56,7 @@ struct ChatTests {
 
     @Test("a member who does not read is dropped, and the others miss nothing")
     func slow() throws {
-        let web = try WebUnderTest(limits: #"{"unreadBytes": 100000}"#)
+        let web = try WebUnderTest(limits: #"{"unreadBytes": 100000, "messagesPerSecond": 1000000}"#)
         let (talker, slow) = (try join(web), try join(web, room: 4_096))
         let text = [UInt8](repeating: UInt8(ascii: "x"), count: 50_000)
         var sent = 0
