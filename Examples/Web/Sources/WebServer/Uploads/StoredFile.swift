@@ -13,10 +13,15 @@ struct StoredFile: Sendable {
         (self.file, self.length, self.disk) = (file, length, disk)
     }
 
-    /// Reads a piece at an offset.
+    /// Reads a piece at an offset. It fails if the file has become shorter.
     func read(at offset: Int) -> EventLoopFuture<ByteBuffer> {
         disk.run { [file, length] in
-            try file.withContents { ByteBuffer(bytes: $0[offset..<min(length, offset + Self.piece)]) }
+            let count = min(length - offset, Self.piece)
+            let bytes = try file.read(count, at: offset)
+            guard bytes.count == count else { throw Shortened() }
+            return ByteBuffer(bytes: bytes)
         }
     }
+
+    private struct Shortened: Error {}
 }

@@ -82,7 +82,8 @@ final class Uploads: Sendable {
             do {
                 let file = try Disk.current.open(path, .reading)
                 return StoredFile(file, length: try file.withContents { $0.count }, disk)
-            } catch let error as SystemError where error.errno == ENOENT {
+            } catch let error as SystemError where [ENOENT, EINVAL, ELOOP].contains(error.errno) {
+                // No name, or not that of a regular file.
                 throw Refusal(status: .notFound, text: "there is no upload \(name.text)")
             }
         }
