@@ -44,8 +44,12 @@ public final class WebDaemon {
             throw Refused(description: "\(error)", status: Status.configuration)
         }
         daemon = Daemon(loop: loop, manager: manager, drainLimit: settings.drainTime)
-        loops = try LoopGroup(count: settings.threads, name: "web")
-        disks = try LoopGroup(count: 2, name: "disk")
+        do {
+            loops = try LoopGroup(count: settings.threads, name: "web")
+            disks = try LoopGroup(count: 2, name: "disk")
+        } catch {
+            throw Refused(description: "\(error)", status: Status.system)
+        }
         site = Site(settings, loops: loops, disks: disks, log)
     }
 
@@ -58,7 +62,11 @@ public final class WebDaemon {
         daemon.errorHandler = { [log] error in log.warning("\(error)") }
         for remark in daemon.manager.remarks { log.info("\(remark)") }
         // Before any work that takes time: a signal that arrives meanwhile waits for the loop to run.
-        try daemon.handleSignals { [log] in log.info("\($0)") }
+        do {
+            try daemon.handleSignals { [log] in log.info("\($0)") }
+        } catch {
+            throw Refused(description: "\(error)", status: Status.system)
+        }
         do {
             try configure()
             try site.uploads.prepare()
@@ -66,15 +74,16 @@ public final class WebDaemon {
         } catch {
             throw Refused(description: "\(error)", status: Status.configuration)
         }
-        let listener = try listen()
-        connectStages(listener)
-        site.isReady = true
         let watchdog = Watchdog(daemon.manager, loop: loop, watching: loops.loops)
         defer { watchdog?.invalidate() }
         let metrics = loops.loops.enumerated().map { number, loop in
             LoopMetrics(loop, name: "web \(number)", interval: .seconds(60), factory: site.metrics)
         }
         defer { withExtendedLifetime(metrics) {} }
+        // Last, when nothing that it needs can fail to start.
+        let listener = try listen()
+        connectStages(listener)
+        site.isReady = true
         let status = daemon.run()
         log.info("stopped")
         return status
@@ -199,5 +208,6 @@ public final class WebDaemon {
 /// The statuses of sysexits.h, which the C library's module does not have.
 enum Status {
     static let unavailable: Int32 = 69
+    static let system: Int32 = 71
     static let configuration: Int32 = 78
 }
