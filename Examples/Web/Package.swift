@@ -72,6 +72,7 @@ let package = Package(
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
+            exclude: ["Attacks/attack", "Attacks/attacker.py", "Console/console-browser", "Server/chat-client"],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
