@@ -1,8 +1,6 @@
 #define _GNU_SOURCE
 
 #include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,12 +14,12 @@
 #include <unistd.h>
 
 #include "cinterposition.h"
+#include "futex.h"
 #include "real.h"
+#include "times.h"
 
 // A thread calls some of these from destructors of its own values, when a sanitizer has let go of it.
 #pragma clang attribute push(__attribute__((disable_sanitizer_instrumentation)), apply_to = function)
-
-#define BILLION 1000000000LL
 
 REAL(int, clock_gettime, clockid_t, struct timespec *)
 REAL(int, gettimeofday, struct timeval *, void *)
@@ -32,15 +30,6 @@ REAL(int, clock_nanosleep, clockid_t, int, const struct timespec *, struct times
 REAL(int, nanosleep, const struct timespec *, struct timespec *)
 REAL(int, usleep, useconds_t)
 REAL(unsigned, sleep, unsigned)
-REAL(int, pthread_cond_wait, pthread_cond_t *, pthread_mutex_t *)
-REAL(int, pthread_cond_timedwait, pthread_cond_t *, pthread_mutex_t *, const struct timespec *)
-REAL(int, pthread_cond_clockwait, pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *)
-REAL(int, pthread_cond_signal, pthread_cond_t *)
-REAL(int, pthread_cond_broadcast, pthread_cond_t *)
-REAL(int, sem_wait, sem_t *)
-REAL(int, sem_timedwait, sem_t *, const struct timespec *)
-REAL(int, sem_clockwait, sem_t *, clockid_t, const struct timespec *)
-REAL(int, sem_post, sem_t *)
 REAL(ssize_t, getrandom, void *, size_t, unsigned)
 REAL(int, getentropy, void *, size_t)
 REAL(uint32_t, arc4random, void)
@@ -66,34 +55,8 @@ void rlk_end_without(const char *function) {
 
 // MARK: Times
 
-static int64_t nanoseconds(const struct timespec *time) {
-    // Years beyond the range of 64 bits count as its end.
-    if (time->tv_sec > INT64_MAX / BILLION - 1) return INT64_MAX;
-    return time->tv_sec * BILLION + time->tv_nsec;
-}
-
 static struct timespec timespec(int64_t nanoseconds) {
     return (struct timespec){nanoseconds / BILLION, nanoseconds % BILLION};
-}
-
-static int is_valid(const struct timespec *time) { return time->tv_nsec >= 0 && time->tv_nsec < BILLION; }
-
-/// Finds the simulated clock for one of the library's; 0 for the clock of a single thread or device.
-static int find_clock(clockid_t id, enum rlk_clock *clock) {
-    switch (id) {
-        case CLOCK_MONOTONIC:
-        case CLOCK_MONOTONIC_RAW:
-        case CLOCK_MONOTONIC_COARSE: *clock = rlk_clock_monotonic; return 1;
-        case CLOCK_BOOTTIME:
-        case CLOCK_BOOTTIME_ALARM: *clock = rlk_clock_boot; return 1;
-        case CLOCK_REALTIME:
-        case CLOCK_REALTIME_COARSE:
-        case CLOCK_REALTIME_ALARM:
-        case CLOCK_TAI: *clock = rlk_clock_wall; return 1;
-        case CLOCK_PROCESS_CPUTIME_ID:
-        case CLOCK_THREAD_CPUTIME_ID: *clock = rlk_clock_processor; return 1;
-        default: return 0;
-    }
 }
 
 int clock_gettime(clockid_t id, struct timespec *time) {
@@ -169,120 +132,6 @@ unsigned sleep(unsigned seconds) {
     return 0;
 }
 
-// MARK: Waits
-
-static void signal_simulated(const void *address, int all) {
-    if (atomic_load_explicit(&rlk_simulated_waits, memory_order_relaxed) > 0) rlk_simulated_calls.signal(address, all);
-}
-
-/// Takes the mutex. Another thread of the simulation that has it needs its turn in order to give it back.
-static int lock_again(pthread_mutex_t *mutex) {
-    int64_t pause = 1000;
-    int status;
-    while ((status = pthread_mutex_trylock(mutex)) == EBUSY) {
-        sleep_for(pause);
-        if (pause < BILLION / 1000) pause *= 2;
-    }
-    return status;
-}
-
-static int begin_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
-    // A thread outside may signal as soon as the mutex is free.
-    rlk_simulated_calls.begin_wait(condition);
-    int status = pthread_mutex_unlock(mutex);
-    if (status != 0) rlk_simulated_calls.call_off_wait();
-    return status;
-}
-
-int pthread_cond_wait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex) {
-    if (!rlk_is_simulated()) return real_pthread_cond_wait()(condition, mutex);
-    int status = begin_wait(condition, mutex);
-    if (status != 0) return status;
-    rlk_simulated_calls.wait(rlk_awaits_condition);
-    return lock_again(mutex);
-}
-
-static int wait_simulated(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t id, const struct timespec *end) {
-    enum rlk_clock clock;
-    if (!is_valid(end) || !find_clock(id, &clock)) return EINVAL;
-    int status = begin_wait(condition, mutex);
-    if (status != 0) return status;
-    int was_signalled = rlk_simulated_calls.wait_until(clock, nanoseconds(end));
-    status = lock_again(mutex);
-    return status != 0 ? status : was_signalled ? 0 : ETIMEDOUT;
-}
-
-int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, const struct timespec *restrict end) {
-    if (!rlk_is_simulated()) return real_pthread_cond_timedwait()(condition, mutex, end);
-    // Where the library keeps the clock of a condition.
-    clockid_t clock = condition->__data.__wrefs & 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
-    return wait_simulated(condition, mutex, clock, end);
-}
-
-int pthread_cond_clockwait(
-    pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, clockid_t clock, const struct timespec *restrict end) {
-    if (!rlk_is_simulated()) return real_pthread_cond_clockwait()(condition, mutex, clock, end);
-    return wait_simulated(condition, mutex, clock, end);
-}
-
-int pthread_cond_signal(pthread_cond_t *condition) {
-    signal_simulated(condition, 0);
-    return real_pthread_cond_signal()(condition);
-}
-
-int pthread_cond_broadcast(pthread_cond_t *condition) {
-    signal_simulated(condition, 1);
-    return real_pthread_cond_broadcast()(condition);
-}
-
-/// Takes the semaphore if it is free. Otherwise a wait has begun.
-static int take_or_begin_wait(sem_t *semaphore) {
-    if (sem_trywait(semaphore) == 0) return 1;
-    rlk_simulated_calls.begin_wait(semaphore);
-    // A thread outside may have posted it meanwhile.
-    if (sem_trywait(semaphore) != 0) return 0;
-    rlk_simulated_calls.call_off_wait();
-    return 1;
-}
-
-static int wait_for_semaphore(sem_t *semaphore, clockid_t id, const struct timespec *end) {
-    enum rlk_clock clock;
-    if (sem_trywait(semaphore) == 0) return 0;
-    if (!is_valid(end) || !find_clock(id, &clock)) {
-        errno = EINVAL;
-        return -1;
-    }
-    while (!take_or_begin_wait(semaphore)) {
-        if (rlk_simulated_calls.wait_until(clock, nanoseconds(end))) continue;
-        if (sem_trywait(semaphore) == 0) return 0;
-        errno = ETIMEDOUT;
-        return -1;
-    }
-    return 0;
-}
-
-int sem_wait(sem_t *semaphore) {
-    if (!rlk_is_simulated()) return real_sem_wait()(semaphore);
-    while (!take_or_begin_wait(semaphore)) rlk_simulated_calls.wait(rlk_awaits_semaphore);
-    return 0;
-}
-
-int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict end) {
-    if (!rlk_is_simulated()) return real_sem_timedwait()(semaphore, end);
-    return wait_for_semaphore(semaphore, CLOCK_REALTIME, end);
-}
-
-int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict end) {
-    if (!rlk_is_simulated()) return real_sem_clockwait()(semaphore, clock, end);
-    return wait_for_semaphore(semaphore, clock, end);
-}
-
-int sem_post(sem_t *semaphore) {
-    int status = real_sem_post()(semaphore);
-    signal_simulated(semaphore, 0);
-    return status;
-}
-
 // MARK: Random numbers
 
 ssize_t getrandom(void *bytes, size_t count, unsigned flags) {
@@ -327,6 +176,9 @@ long syscall(long number, ...) {
     long a = va_arg(arguments, long), b = va_arg(arguments, long), c = va_arg(arguments, long);
     long d = va_arg(arguments, long), e = va_arg(arguments, long), f = va_arg(arguments, long);
     va_end(arguments);
+    if (number == SYS_gettid) return gettid();
+    if (number == SYS_futex)
+        return rlk_futex((uint32_t *)a, b, c, (const struct timespec *)d, (uint32_t *)e, f);
     if (rlk_is_simulated()) {
         switch (number) {
             case SYS_getrandom: return getrandom((void *)a, b, c);

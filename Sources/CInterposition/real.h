@@ -1,5 +1,5 @@
 #include <dlfcn.h>
-#include <simulated.h>
+#include <cshims.h>
 #include <stdatomic.h>
 
 /// Ends the program, because a function of the C library cannot be found.

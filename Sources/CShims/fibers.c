@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,6 +31,8 @@ enum {
     comes,
     /// It sleeps, and the fiber may run on the carrier.
     sleeps,
+    /// It makes a system call for the fiber.
+    calls,
     /// It goes on with the fiber.
     goes_on
 };
@@ -45,6 +48,7 @@ struct carrier {
     _Atomic(struct rlk_fiber *) called;
     _Atomic uint32_t bell;
     struct rlk_dispatch *dispatch;
+    int number;
 };
 
 struct rlk_fiber {
@@ -54,6 +58,10 @@ struct rlk_fiber {
     void *stack;
     uintptr_t thread_pointer;
     _Atomic uint32_t thread;
+    /// The kernel's number of its thread.
+    int number;
+    /// A system call that its thread makes for it, and the result.
+    long call[5], result;
     int is_stopped;
     /// Whether it runs, or is to run, on its own thread.
     int is_on_own_thread;
@@ -68,6 +76,10 @@ struct rlk_fiber {
 static _Thread_local struct rlk_fiber *own __attribute__((tls_model("initial-exec")));
 
 int rlk_is_carried(void) { return own != NULL; }
+
+int rlk_carrier_number(void) { return own ? own->carrier->number : 0; }
+
+int rlk_fiber_number(void) { return own ? own->number : 0; }
 
 // MARK: Waiting
 
@@ -116,6 +128,9 @@ void rlk_stop_fiber(struct rlk_fiber *fiber, int rests) {
     fiber->is_stopped = 1;
     rlk_give_turn(fiber);
 }
+
+// No fiber has another number than its thread.
+long rlk_call_on_own_thread(long number, long a, long b, long c, long d) { return -ENOSYS; }
 
 #else
 
@@ -268,12 +283,27 @@ LEAVES_THREAD_ALONE static void sleep_until_needed(struct rlk_fiber *fiber) {
     uint32_t state = comes;
     if (atomic_compare_exchange_strong(&fiber->thread, &state, sleeps)) {
         call_kernel(SYS_futex, (long)&fiber->thread, FUTEX_WAKE_PRIVATE, 1, 0);
-        while (atomic_load(&fiber->thread) != goes_on)
+        while ((state = atomic_load(&fiber->thread)) != goes_on) {
+            if (state == calls) {
+                const long *call = fiber->call;
+                fiber->result = call_kernel(call[0], call[1], call[2], call[3], call[4]);
+                atomic_store(&fiber->thread, sleeps);
+                call_kernel(SYS_futex, (long)&fiber->thread, FUTEX_WAKE_PRIVATE, 1, 0);
+            }
             call_kernel(SYS_futex, (long)&fiber->thread, FUTEX_WAIT_PRIVATE, sleeps, 0);
+        }
     }
     call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&fiber->signals, 0, sizeof fiber->signals);
     void *nowhere;
     rlk_switch(&nowhere, fiber->stack, fiber->thread_pointer, has_instruction);
+}
+
+long rlk_call_on_own_thread(long number, long a, long b, long c, long d) {
+    memcpy(own->call, (long[]){number, a, b, c, d}, sizeof own->call);
+    atomic_store(&own->thread, calls);
+    tell(&own->thread);
+    while (atomic_load(&own->thread) == calls) await_change(&own->thread, calls);
+    return own->result;
 }
 
 static void continue_on_own_thread(struct rlk_fiber *fiber) {
@@ -319,11 +349,14 @@ static int arrive(struct rlk_fiber *fiber) {
 
 static struct carrier *make_carrier(void) {
     struct carrier *carrier = calloc(1, sizeof *carrier);
-    if (carrier) carrier->dispatch = rlk_dispatch_of_thread();
+    if (!carrier) return NULL;
+    carrier->dispatch = rlk_dispatch_of_thread();
+    carrier->number = rlk_thread_id();
     return carrier;
 }
 
 int rlk_begin_fiber(struct rlk_fiber *fiber) {
+    fiber->number = gettid();
     own = fiber;
     fiber->thread_pointer = rlk_thread_pointer();
     // Its signals are the carrier's while it sleeps, except the two of the C library.

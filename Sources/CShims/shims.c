@@ -87,7 +87,7 @@ volatile unsigned rlk_forks;
 // The main thread of a child is the one that has forked.
 static void count_fork(void) {
     rlk_forks++;
-    find_main_thread();
+    main_thread = rlk_thread_pointer();
 }
 
 __attribute__((constructor)) static void watch_forks(void) {
@@ -136,7 +136,13 @@ int rlk_timerfd_set(int descriptor, int64_t nanoseconds) {
 
 int rlk_return_addresses(uintptr_t *addresses, int most) { return backtrace((void **)addresses, most); }
 
-int rlk_thread_id(void) { return gettid(); }
+int rlk_thread_id(void) {
+    int carrier = rlk_carrier_number();
+    return carrier ? carrier : gettid();
+}
+
+int (*rlk_lock_mutex)(pthread_mutex_t *) = pthread_mutex_lock;
+int (*rlk_unlock_mutex)(pthread_mutex_t *) = pthread_mutex_unlock;
 
 int rlk_processor_count(void) {
     cpu_set_t processors;

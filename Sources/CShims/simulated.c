@@ -3,7 +3,11 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "fibers.h"
 
 struct rlk_simulated_calls rlk_simulated_calls;
 _Atomic int rlk_simulated_waits;
@@ -17,14 +21,31 @@ static _Thread_local unsigned *simulated_answers __attribute__((tls_model("initi
 
 // Called on any thread, also when a sanitizer has let go of it.
 __attribute__((disable_sanitizer_instrumentation))
+int rlk_is_in_simulation(void) { return simulated_answers != NULL; }
+
+__attribute__((disable_sanitizer_instrumentation))
 int rlk_is_simulated(void) { return simulated_answers && *simulated_answers != rlk_answers_nothing; }
 
 int rlk_is_explored(void) { return simulated_answers && *simulated_answers == rlk_answers_and_explores; }
 
+/// A lock, and the number of a thread that has it.
+struct held {
+    const void *lock;
+    int number;
+};
+
+struct simulation {
+    unsigned answers, steps;
+    /// Few at a time, and most often the last is the first to go.
+    struct held *held;
+    size_t count, room;
+};
+
 int rlk_take_step(void) {
     const unsigned many = 100000;
-    if (!rlk_is_simulated() || ++simulated_answers[1] < many) return 0;
-    simulated_answers[1] = 0;
+    struct simulation *simulation = (struct simulation *)simulated_answers;
+    if (!rlk_is_simulated() || ++simulation->steps < many) return 0;
+    simulation->steps = 0;
     return 1;
 }
 
@@ -32,6 +53,50 @@ unsigned *rlk_set_simulated(unsigned *answers) {
     unsigned *former = simulated_answers;
     simulated_answers = answers;
     return former;
+}
+
+unsigned *rlk_make_answers(void) {
+    struct simulation *simulation = calloc(1, sizeof *simulation);
+    return simulation ? &simulation->answers : NULL;
+}
+
+void rlk_free_answers(unsigned *answers) {
+    free(((struct simulation *)answers)->held);
+    free(answers);
+}
+
+int rlk_own_number(void) {
+    int number = rlk_fiber_number();
+    return number ? number : gettid();
+}
+
+void rlk_note_lock(const void *lock) {
+    struct simulation *simulation = (struct simulation *)simulated_answers;
+    if (simulation->count == simulation->room) {
+        size_t room = simulation->room * 2 + 16;
+        struct held *held = realloc(simulation->held, room * sizeof *held);
+        if (!held) return;
+        simulation->held = held, simulation->room = room;
+    }
+    simulation->held[simulation->count++] = (struct held){lock, rlk_own_number()};
+}
+
+void rlk_forget_lock(const void *lock) {
+    struct simulation *simulation = (struct simulation *)simulated_answers;
+    int number = rlk_own_number();
+    for (size_t index = simulation->count; index-- > 0;) {
+        struct held *held = &simulation->held[index];
+        if (held->lock != lock || held->number != number) continue;
+        *held = simulation->held[--simulation->count];
+        return;
+    }
+}
+
+int rlk_find_lock(const void *lock) {
+    struct simulation *simulation = (struct simulation *)simulated_answers;
+    for (size_t index = 0; simulation && index < simulation->count; index++)
+        if (simulation->held[index].lock == lock) return simulation->held[index].number;
+    return 0;
 }
 
 void (*rlk_thread_is_simulated)(int is_simulated);

@@ -10,13 +10,16 @@ enum SimulatedCalls {
         let calls = rlk_simulated_calls(
             time: { time(of: $0) },
             sleep: { clock, time in caller.timeline.work(caller.thread, until: instant(of: clock, time)) },
-            begin_wait: { caller.timeline.beginWait(caller.thread, at: UInt(bitPattern: $0)) },
+            begin_wait: { caller.timeline.beginWait(caller.thread, at: UInt(bitPattern: $0), bits: $1) },
             call_off_wait: { AddressWaits.end(of: caller.thread) },
             wait_until: { caller.timeline.waitForSignal(caller.thread, until: instant(of: $0, $1)) ? 1 : 0 },
-            wait: { awaited in
-                let what: StaticString = awaited == rlk_awaits_semaphore ? "a semaphore" : "a condition"
-                caller.timeline.waitForSignal(caller.thread, of: what)
+            wait: { caller.timeline.waitForSignal(caller.thread, of: words(for: $0)) },
+            wait_for_lock: { lock, bits, findHolder, limit in
+                let end = limit.map { instant(of: $0.pointee.clock, $0.pointee.time) }
+                let found = Timeline.FoundLock(address: lock!, findHolder: findHolder!)
+                return caller.timeline.waitForLock(caller.thread, found, bits: bits, until: end)
             },
+            join: { caller.timeline.join($0, from: caller.thread) },
             random: { caller.world.fill(UnsafeMutableRawBufferPointer(start: $0, count: $1)) },
             is_on_host: { surroundings == nil ? 0 : 1 },
             variable: { name in name.flatMap { surroundings!.variables.value(of: $0) } },
@@ -43,7 +46,7 @@ enum SimulatedCalls {
                 let words = String(cString: why!)
                 caller.timeline.noteEscape(to: caller.thread) { _, _ in words }
             },
-            signal: { AddressWaits.signal(UInt(bitPattern: $0), all: $1 != 0) })
+            signal: { Int32(AddressWaits.signal(UInt(bitPattern: $0), bits: $1, most: Int($2))) })
         rlk_answer_calls(calls)
     }()
 
@@ -52,6 +55,14 @@ enum SimulatedCalls {
         else { fatalError("a thread that has no simulated loop asks a simulation") }
         loop.callTakesTime()
         return (world, driver.timeline, driver.thread)
+    }
+
+    private static func words(for awaited: rlk_awaited) -> String {
+        switch awaited {
+        case rlk_awaits_condition: "a condition"
+        case rlk_awaits_semaphore: "a semaphore"
+        default: "a futex"
+        }
     }
 
     /// The surroundings of the calling thread; `nil` for the real ones.

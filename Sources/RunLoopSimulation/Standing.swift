@@ -69,7 +69,7 @@ extension Simulation {
             case .latch(let latch) where latch.object.isOutside:
                 items + [wait(for: "a block on a thread outside of the simulation")]
             case .latch(let latch): items + [wait(for: "a block on \(latch.object.opener.name)")]
-            case .signal(of: let what): items + [wait(for: "\(what)\(stand.thread.blockedPlace)", isOfTask: true)]
+            case .signal: items + [wait(for: stand.awaitedWords, isOfTask: true)]
             case .none, .until, .calm, .ended: items
             }
         } + furtherWaits.withLock(\.self).flatMap { $0() }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fibers.h"
@@ -45,11 +46,14 @@ static void *run(void *context) {
     char text[32];
     snprintf(text, sizeof text, "fiber %d", index);
     strcpy(kept_text, text);
+    int number = gettid();
     if (rlk_begin_fiber(fibers[index])) return NULL;
     pthread_t self = pthread_self();
     double sum = 0, expected = 0;
     for (int turn = 0; turn < turns; turn++) {
-        assert(rlk_is_carried());
+        assert(rlk_is_carried() && rlk_fiber_number() == number && rlk_carrier_number() == getpid());
+        // The kernel's own opinion differs.
+        if (turn % 1000 == 0) assert(rlk_call_on_own_thread(SYS_gettid, 0, 0, 0, 0) == number && gettid() == getpid());
         kept_number = turn;
         errno = 100 + index;
         sum = compute(sum, index);

@@ -98,8 +98,14 @@ int rlk_return_addresses(uintptr_t *addresses, int most);
 /// How many processors the calling thread may run on; at least 1.
 int rlk_processor_count(void);
 
-/// The kernel's number of the calling thread.
+/// The kernel's number of the thread on which the caller runs: on a fiber, that of the carrier.
 int rlk_thread_id(void);
+
+/// The C library's functions for the library's own locks, also in a program that defines these functions again.
+extern int (*rlk_lock_mutex)(pthread_mutex_t *);
+extern int (*rlk_unlock_mutex)(pthread_mutex_t *);
+static inline void rlk_lock(pthread_mutex_t *mutex) { rlk_lock_mutex(mutex); }
+static inline void rlk_unlock(pthread_mutex_t *mutex) { rlk_unlock_mutex(mutex); }
 
 /// For how long a thread of this process has computed, in nanoseconds; -1 if it has ended.
 int64_t rlk_thread_time(int thread);

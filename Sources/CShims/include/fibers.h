@@ -39,4 +39,14 @@ void rlk_stop_fiber(struct rlk_fiber *fiber, int rests);
 /// Whether the calling thread runs on the carrier instead of its own thread of the system.
 int rlk_is_carried(void);
 
+/// The kernel's number of the thread that carries the calling fiber; 0 on other threads.
+int rlk_carrier_number(void);
+
+/// The kernel's number of the calling fiber's own thread, by which locks know their owner; 0 on other threads.
+int rlk_fiber_number(void);
+
+/// Has the own thread of the calling fiber make a system call, because the kernel looks at the number of the caller. Returns the
+/// result, or the error as a negative number.
+long rlk_call_on_own_thread(long number, long a, long b, long c, long d);
+
 #endif

@@ -1,6 +1,7 @@
 #ifndef CSHIMS_SIMULATED_H
 #define CSHIMS_SIMULATED_H
 
+#include <pthread.h>
 #include <semaphore.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,21 +22,44 @@ enum rlk_clock {
 };
 
 /// The objects of the C library at which threads wait.
-enum rlk_awaited { rlk_awaits_condition, rlk_awaits_semaphore };
+enum rlk_awaited { rlk_awaits_condition, rlk_awaits_semaphore, rlk_awaits_futex };
+
+/// The time that ends a wait.
+struct rlk_wait_limit {
+    enum rlk_clock clock;
+    int64_t time;
+};
+
+/// The end of a wait for a lock.
+enum rlk_lock_wait {
+    /// A thread outside of the simulation has the lock, so nobody has waited.
+    rlk_lock_is_outside,
+    rlk_lock_was_released,
+    rlk_lock_limit_passed
+};
+
+/// Finds the number of the thread that has a lock now; 0 if none has it, or that is not known.
+typedef int rlk_find_holder(const void *lock);
 
 /// Called on threads of a simulation only. Times are in nanoseconds.
 struct rlk_simulated_calls {
     int64_t (*time)(enum rlk_clock clock);
     /// Sleeps until the clock shows a time.
     void (*sleep)(enum rlk_clock clock, int64_t time);
-    /// From now on a signal at the address counts, although the wait begins later.
-    void (*begin_wait)(const void *address);
+    /// From now on a signal at the address with one of these bits counts, although the wait begins later.
+    void (*begin_wait)(const void *address, uint32_t bits);
     /// There is nothing to wait for after all.
     void (*call_off_wait)(void);
     /// Waits until the address is signalled or the clock shows a time; returns whether it was signalled.
     int (*wait_until)(enum rlk_clock clock, int64_t time);
     /// Waits until the address is signalled.
     void (*wait)(enum rlk_awaited awaited);
+    /// Waits until a lock signals one of the bits, or a limit, if there is one, has passed. Also on threads of a simulation that
+    /// does not answer calls.
+    enum rlk_lock_wait (*wait_for_lock)(
+        const void *lock, uint32_t bits, rlk_find_holder *find_holder, const struct rlk_wait_limit *limit);
+    /// Waits for the end of a thread if it is one of the simulation; likewise.
+    void (*join)(pthread_t thread);
     void (*random)(void *bytes, size_t count);
     /// Whether the calling thread is one of a host's process, which has surroundings of its own. The calls below are for those.
     int (*is_on_host)(void);
@@ -59,8 +83,8 @@ struct rlk_simulated_calls {
     char *(*users)(size_t *length);
     /// Notes that something has left the simulation.
     void (*escape)(const char *why);
-    /// Ends the first wait at an address, or all of them. Called on any thread.
-    void (*signal)(const void *address, int all);
+    /// Ends the first waits at an address for one of the bits, and returns their number. Called on any thread.
+    int (*signal)(const void *address, uint32_t bits, int most);
 };
 
 extern struct rlk_simulated_calls rlk_simulated_calls;
@@ -89,6 +113,14 @@ enum rlk_answers {
     rlk_answers_and_explores
 };
 
+/// Memory for a simulation's answers: an `rlk_answers`, the number of steps that its tasks have taken, and what is noted of
+/// locks.
+unsigned *rlk_make_answers(void);
+void rlk_free_answers(unsigned *answers);
+
+/// Whether the calling thread is one of a simulation, which may answer calls.
+int rlk_is_in_simulation(void);
+
 /// Whether a simulation answers the calls of the calling thread.
 int rlk_is_simulated(void);
 
@@ -100,11 +132,21 @@ int rlk_is_explored(void);
 int rlk_take_step(void);
 
 /// Has a simulation answer the calls of the calling thread from now on; NULL for the C library. Returns the former
-/// pointer. It is to an `rlk_answers`, and behind it the number of steps that the simulation has taken.
+/// pointer, which is one from `rlk_make_answers`.
 unsigned *rlk_set_simulated(unsigned *answers);
 
 /// The same for a thread that begins to be one of a simulation, or ceases to be.
 void rlk_begin_simulated(unsigned *answers);
+
+/// Notes that the calling thread has a lock of which the C library does not tell the owner, and that it has it no longer.
+void rlk_note_lock(const void *lock);
+void rlk_forget_lock(const void *lock);
+
+/// The number of a thread of the caller's simulation that has such a lock; 0 if none has.
+int rlk_find_lock(const void *lock);
+
+/// The number by which locks know the calling thread.
+int rlk_own_number(void);
 
 /// Told so, if anybody wants to know.
 extern void (*rlk_thread_is_simulated)(int is_simulated);

@@ -95,9 +95,14 @@ extension Timeline {
         /// The time since which it has been at rest.
         let quietSince: RunLoop.Instant
         let loop: UnownedReference<RunLoop>?
+        /// Words for the lock that it waits for.
+        private let lock: String?
 
-        init(of thread: Thread) {
-            (self.thread, rest, loop) = (thread, thread.rest, thread.loop)
+        /// Words for the signal that it waits for.
+        var awaitedWords: String { thread.awaitedWords(lock) }
+
+        init(of thread: Thread, in state: inout State) {
+            (self.thread, rest, loop, lock) = (thread, thread.rest, thread.loop, state.lock(of: thread))
             isWoken = thread.isRoused
             // A running thread rested before it learned that nothing can happen, or until it woke.
             if case .none = thread.rest, thread.outcome == .woke, let loop {
@@ -109,7 +114,7 @@ extension Timeline {
     }
 
     /// The threads that have not ended, in the order in which they were started.
-    var stands: [Stand] { state.withLock { $0.livingThreads.map(Stand.init) } }
+    var stands: [Stand] { state.withLock { state in state.livingThreads.map { Stand(of: $0, in: &state) } } }
 }
 
 extension Timeline.State {
@@ -117,7 +122,7 @@ extension Timeline.State {
     mutating func lookAround() -> [String] {
         let now = clock.now
         return livingThreads.flatMap { thread -> [String] in
-            let stand = Timeline.Stand(of: thread)
+            let stand = Timeline.Stand(of: thread, in: &self)
             let tasks = schedule?.waitingTasks(on: thread.number) ?? []
             return ["\(thread.name) \(stand.words(at: now))"] + tasks.map { "  task \($0) can go on" }
                 + stand.items.map { "  \($0)\($0.isReady ? ", ready" : "")" }
@@ -137,7 +142,7 @@ extension Timeline.Stand {
         case .calm: "lets the others go first"
         case .join(let other): "waits for the end of \(other.object.name)"
         case .latch(let latch): "waits for a block on \(latch.object.opener.name)"
-        case .signal(of: let what): "waits for \(what)\(thread.blockedPlace)"
+        case .signal: "waits for \(awaitedWords)"
         case .ended: "has ended"
         }
     }

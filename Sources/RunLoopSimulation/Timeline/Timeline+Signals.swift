@@ -3,9 +3,9 @@ internal import RunLoopCore
 
 extension Timeline {
     /// A wait of the thread for a signal at an address begins: a signal counts from now on.
-    func beginWait(_ thread: Thread, at address: UInt) {
+    func beginWait(_ thread: Thread, at address: UInt, bits: UInt32) {
         let number = count(thread)
-        AddressWaits.begin(of: thread, at: address) { [self] in
+        AddressWaits.begin(of: thread, at: address, bits: bits) { [self] in
             change { state in
                 guard thread.signalWaits == number else { return }
                 switch thread.rest {
@@ -41,19 +41,66 @@ extension Timeline {
 
     /// Makes the thread wait for its signal. If its simulation or process ends first, the thread ends where it waits,
     /// and runs nothing more of the program.
-    func waitForSignal(_ thread: Thread, of what: StaticString) {
-        thread.blockedAt = AddressWaits.capturesPlaces.withLock(\.self)?()
+    func waitForSignal(_ thread: Thread, of what: String) {
         let hold = schedule == nil ? hold(thread, for: nil, Self.patience) : nil
+        defer { if let hold { releaseHold(hold) } }
+        wait(thread, for: what, nil)
+    }
+
+    /// Makes the thread wait until a lock is given back, but not beyond a date, if another thread of the simulation has
+    /// the lock.
+    func waitForLock(
+        _ thread: Thread, _ lock: FoundLock, bits: UInt32, until date: RunLoop.Instant?
+    ) -> rlk_lock_wait {
+        guard state.withLock({ $0.words(for: lock) }) != nil else { return rlk_lock_is_outside }
+        beginWait(thread, at: UInt(bitPattern: lock.address), bits: bits)
+        if let date { return waitForSignal(thread, until: date) ? rlk_lock_was_released : rlk_lock_limit_passed }
+        wait(thread, for: "a lock", lock)
+        return rlk_lock_was_released
+    }
+
+    private func wait(_ thread: Thread, for what: String, _ lock: FoundLock?) {
+        thread.awaited = Awaited(what: what, lock: lock, place: AddressWaits.capturesPlaces.withLock(\.self)?())
         let outcome = rest(thread) { state in
             guard AddressWaits.isWaiting(thread) else { return false }
-            thread.rest = .signal(of: what)
+            thread.rest = .signal
+            // Nobody outside can help, and the first thread has nobody to tell.
+            if let threads = state.hopelessWaits(from: state.livingThreads[0]) { state.fail(threads) }
             return true
         }.outcome
         count(thread)
-        if let hold { releaseHold(hold) }
-        thread.blockedAt = nil
+        thread.awaited = nil
         guard outcome == .starved else { return }
+        change { $0.endedThreads[thread.lockNumber] = thread.name }
         leave(thread)
         rlk_end_thread()
+    }
+}
+
+extension Timeline.State {
+    /// Words for the lock that a thread waits for, if it is one.
+    mutating func lock(of thread: Timeline.Thread) -> String? { thread.awaited?.lock.flatMap { words(for: $0) } }
+
+    /// Words for a lock that a thread of the simulation has; `nil` if none has it.
+    fileprivate mutating func words(for lock: Timeline.FoundLock) -> String? {
+        let number = lock.holder
+        if let thread = livingThreads.first(where: { $0.lockNumber == number }) {
+            return "a lock of \(quoted(thread.name))"
+        }
+        return endedThreads[number].map { "a lock of \(quoted($0)), which was ended where it was" }
+    }
+
+    /// The threads from this one on, each of which waits for a lock of the next, if that can never be given back: because
+    /// of a circle, or because the last one has ended.
+    fileprivate mutating func hopelessWaits(from first: Timeline.Thread) -> [Timeline.Thread]? {
+        var chain = [first]
+        while case .signal = chain.last!.rest, let holder = chain.last!.awaited?.lock?.holder, holder != 0 {
+            guard let next = livingThreads.first(where: { $0.lockNumber == holder }) else {
+                return endedThreads[holder] == nil ? nil : chain
+            }
+            if chain.contains(where: { $0 === next }) { return chain }
+            chain.append(next)
+        }
+        return nil
     }
 }

@@ -52,6 +52,8 @@ extension Timeline {
         var livingThreads: [Thread] { living.map { $0.takeUnretainedValue() } }
         /// The number of threads ever started.
         var threadCount = 0
+        /// The names of threads that were ended where they were, and never give back their locks, by the locks' numbers.
+        var endedThreads: [Int32: String] = [:]
         var agenda = Agenda()
         /// The time before which nothing on the agenda happens.
         var nextEvent = RunLoop.Instant.distantFuture
@@ -281,7 +283,7 @@ extension Timeline {
                 return switch thread.rest {
                 case .join(let other): "\(name) waits for the end of \(quoted(other.object.name))"
                 case .latch(let latch): "\(name) waits for a block that \(quoted(latch.object.opener.name)) is running"
-                case .signal(of: let what): "\(name) waits for \(what)\(thread.blockedPlace)"
+                case .signal: "\(name) waits for \(thread.awaitedWords(lock(of: thread)))"
                 case .until: "\(name) works for ever"
                 case .none, .calm, .ended: nil
                 }

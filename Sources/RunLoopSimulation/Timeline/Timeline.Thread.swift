@@ -16,9 +16,27 @@ extension Timeline {
         case join(UnownedReference<Thread>)
         /// The moment when another thread opens the latch.
         case latch(UnownedReference<LatchState>)
-        /// The signal of a semaphore or condition of the C library, without a limit.
-        case signal(of: StaticString)
+        /// The signal of a semaphore, a condition or a lock of the C library, or of a futex, without a limit.
+        case signal
         case ended
+    }
+
+    /// A lock that a thread wants, which stays where it is as long as the thread does.
+    struct FoundLock {
+        let address: UnsafeRawPointer
+        let findHolder: @convention(c) (UnsafeRawPointer?) -> Int32
+
+        /// The number of the thread that has it now.
+        var holder: Int32 { findHolder(address) }
+    }
+
+    /// The signal that a thread waits for without a limit.
+    struct Awaited {
+        let what: String
+        /// The lock, if it is one.
+        let lock: FoundLock?
+        /// Where in the program the thread waits, if somebody can tell.
+        let place: (@Sendable () -> String?)?
     }
 
     /// A thread of the simulation, which rests until it is given its turn.
@@ -36,6 +54,8 @@ extension Timeline {
         let process: Process
         /// The thread of the system, once it runs.
         var system: pthread_t?
+        /// The number by which locks know it, which is the kernel's for that thread.
+        var lockNumber: Int32 = 0
         /// The same for those who wait for its end.
         var handle: ThreadHandle?
         @exclusivity(unchecked) var loop: UnownedReference<RunLoop>?
@@ -45,8 +65,8 @@ extension Timeline {
         @exclusivity(unchecked) var outcome = WaitOutcome.woke
         /// Counts the begins and ends of its waits for signals: a signal that comes after an end is ignored.
         @exclusivity(unchecked) var signalWaits = 0
-        /// Where in the program it waits for a signal, if somebody can tell.
-        @exclusivity(unchecked) var blockedAt: (@Sendable () -> String?)?
+        /// The signal that it waits for.
+        @exclusivity(unchecked) var awaited: Awaited?
         /// Called when it ends, before the others have their turn.
         var ended: @Sendable () -> Void = {}
         /// The time when it last came to rest.
@@ -102,10 +122,13 @@ extension Timeline {
             if case .signal = rest { true } else { false }
         }
 
-        /// Where in the program it waits for a signal, and in which task, with a comma before each.
-        var blockedPlace: String {
-            let task = loop?.with { $0.runningJob?.task }.map { ", in \($0)" } ?? ""
-            return task + (blockedAt?().map { ", in \($0)" } ?? "")
+        /// Words for the signal that it waits for, for its task, and for the place in the program.
+        ///
+        /// - Parameter lock: words for the lock, if it is one.
+        func awaitedWords(_ lock: String?) -> String {
+            let task = loop?.with { $0.runningJob?.task }.map { "\($0)" }
+            let places = [task, awaited?.place?()].compactMap(\.self).map { ", in \($0)" }
+            return (lock ?? awaited?.what ?? "a signal") + places.joined()
         }
 
         /// Whether it is the calling thread, in its own turn.

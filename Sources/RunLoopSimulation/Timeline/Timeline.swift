@@ -28,10 +28,9 @@ final class Timeline: Sendable {
     /// The process of the test's own threads, and the first of these.
     let test = Process(on: nil, isTest: true)
     let main: Thread
-    /// Whether the simulation answers its threads' calls to the C library, an `rlk_answers`, and behind it the number of
-    /// steps that its tasks have taken.
+    /// Whether the simulation answers its threads' calls to the C library, from `rlk_make_answers`.
     // Unsafe, because C reads it at this address: on the thread whose turn it is, as it is changed.
-    nonisolated(unsafe) let answersCalls = UnsafeMutablePointer<UInt32>.allocate(capacity: 2)
+    nonisolated(unsafe) let answersCalls: UnsafeMutablePointer<UInt32>
     /// The schedule, if the simulation is explored.
     let schedule: Schedule?
     /// Events that may be chosen to happen between two handlers, or at a place within one.
@@ -55,14 +54,15 @@ final class Timeline: Sendable {
         self.schedule = schedule
         self.look = look
         schedule?.time = { [clock] in clock.now }
-        answersCalls.initialize(repeating: 0, count: 2)
+        guard let answers = rlk_make_answers() else { fatalError("no memory is left for a simulation") }
+        answersCalls = answers
         history = History(listener)
         state = Locked(
             State(
                 clock: clock, schedule: schedule, look: look, history: isTraced ? history : nil,
                 patience: schedule == nil ? .seconds(60) : .zero))
         main = Thread("main", number: 0, isService: false, of: test, besides: nil)
-        main.system = pthread_self()
+        (main.system, main.lockNumber) = (pthread_self(), rlk_own_number())
         change { enter(main, &$0) }
         if look != nil { schedule?.takeLook = { [unowned self] in takeLook() } }
     }
@@ -70,7 +70,7 @@ final class Timeline: Sendable {
     deinit {
         // The main thread does not end with the simulation.
         state.withLock { $0.living.forEach { $0.release() } }
-        answersCalls.deallocate()
+        rlk_free_answers(answersCalls)
     }
 
     var now: RunLoop.Instant { clock.now }
@@ -116,7 +116,11 @@ final class Timeline: Sendable {
 
     /// Called first on a thread that was made.
     func awaitTurn(_ thread: Thread) {
-        state.withLock { _ in thread.system = pthread_self() }
+        state.withLock { state in
+            (thread.system, thread.lockNumber) = (pthread_self(), rlk_own_number())
+            // The system may use a number again.
+            state.endedThreads[thread.lockNumber] = nil
+        }
         thread.takeFirstTurn()
     }
 
@@ -176,9 +180,14 @@ final class Timeline: Sendable {
             process.threads = []
             for thread in state.livingThreads where thread.process === process {
                 end(thread, &state)
+                state.endedThreads[thread.lockNumber] = thread.name
                 schedule?.threadWasKilled(thread.number)
             }
             return (threads, own, own == nil ? nil : state.chooseNext())
+        }
+        // A lock that was given back to one of them is still free.
+        for lock in threads.compactMap({ $0.awaited?.lock }) {
+            _ = AddressWaits.signal(UInt(bitPattern: lock.address), bits: .max, most: 1)
         }
         for thread in threads { thread.stop() }
         guard let own, let next else { return }
@@ -191,6 +200,12 @@ final class Timeline: Sendable {
         let system = pthread_self()
         let own = state.withLock { state in state.livingThreads.first { $0.system == system } }
         if let own { join(thread, from: own) }
+    }
+
+    /// Rests until a thread of the system has ended, if it is one of the simulation's.
+    func join(_ system: pthread_t, from own: Thread) {
+        let thread = state.withLock { state in state.livingThreads.first { $0.system == system } }
+        if let thread, thread !== own { join(thread, from: own) }
     }
 
     private func join(_ thread: Thread, from own: Thread) {
