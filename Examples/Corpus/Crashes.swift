@@ -21,7 +21,7 @@ extension Program {
                 if version == 40 { timer.invalidate() }
                 do {
                     try? disk.remove("/data/new")
-                    let file = try disk.open("/data/new", .creating)
+                    let file = try disk.open("/data/new", .readingAndWritingNew)
                     try file.write(Array(repeating: version, count: 8), at: 0)
                     if isMended { try file.sync() }
                     try disk.rename("/data/new", to: "/data/settings")
@@ -55,7 +55,7 @@ extension Program {
             let address = try Endpoint("10.1.0.\(number)", port: 7)
             addresses.append(address)
             let voter = network.addHost("voter \(number)", addresses: ["10.1.0.\(number)"]) { loop in
-                let file = try Disk.current.open("/data/votes", .locking)
+                let file = try Disk.current.open("/data/votes", .readingAndWritingLocked)
                 // The candidate for whom it has voted, by term.
                 var votes = try file.contents()
                 try serve(at: address, on: loop) { words in
@@ -113,7 +113,7 @@ extension Program {
         let (added, begun) = (Shared(0), Shared(0))
         let store = SimulatedNetwork(simulation).addHost("store") { loop in
             let disk = Disk.current
-            let log = try disk.open("/data/log", .locking)
+            let log = try disk.open("/data/log", .readingAndWritingLocked)
             let checkpoint = String(decoding: try disk.open("/data/checkpoint", .reading).contents(), as: UTF8.self)
             let numbers = checkpoint.split(separator: " ").map { Int($0)! }
             var (sum, first) = (numbers[0], numbers[1])
@@ -133,7 +133,7 @@ extension Program {
                 added.value += 1
                 guard first.isMultiple(of: 300) else { return }
                 try? disk.remove("/data/new")
-                let file = try disk.open("/data/new", .creating)
+                let file = try disk.open("/data/new", .readingAndWritingNew)
                 try file.write(Array("\(sum) \(first)".utf8), at: 0)
                 try file.sync()
                 try disk.rename("/data/new", to: "/data/checkpoint")

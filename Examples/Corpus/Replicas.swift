@@ -126,7 +126,7 @@ extension Program {
             try serve(at: address, on: loop) { words in
                 guard words[0] == "append" else { return records.map { "\($0)" }.joined(separator: " ") }
                 if file == nil || length == 4 {
-                    (file, length) = (try disk.open(path(files), .creating), 0)
+                    (file, length) = (try disk.open(path(files), .readingAndWritingNew), 0)
                     files += 1
                     if isMended { try disk.syncDirectory(of: path(files)) }
                 }

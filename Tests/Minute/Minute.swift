@@ -113,7 +113,7 @@ private final class Journal {
         thread.remote.perform { _ in
             let disk = Disk.current
             try? disk.remove("/data/new")
-            guard let file = try? disk.open("/data/new", .creating) else { return }
+            guard let file = try? disk.open("/data/new", .readingAndWritingNew) else { return }
             try? file.write(Array("\(count)".utf8), at: 0)
             try? file.sync()
             try? disk.rename("/data/new", to: "/data/count")

@@ -30,7 +30,7 @@ private struct Saving: Sendable, CustomTestStringConvertible {
         _ path: String, by bytes: [UInt8], on disk: Disk, syncs: Bool = true
     ) throws {
         if disk.exists(path + ".new") { try disk.remove(path + ".new") }
-        let file = try disk.open(path + ".new", .creating)
+        let file = try disk.open(path + ".new", .readingAndWritingNew)
         try file.write(bytes, at: 0)
         if syncs { try file.sync() }
         try disk.rename(path + ".new", to: path)

@@ -13,16 +13,16 @@ struct DiskTests {
     func lockOfChild() throws {
         let directory = TemporaryDirectory()
         let path = directory["lock"]
-        var lock: File? = try Disk.current.open(path, .locking)
+        var lock: File? = try Disk.current.open(path, .readingAndWritingLocked)
         let descriptor = try #require(
             (3..<1_024 as Range<Int32>).first { linkTarget("/proc/self/fd/\($0)") == path })
         // As a fork does.
         let copy = dup(descriptor)
         defer { close(copy) }
-        #expect(throws: SystemError.self) { try Disk.current.open(path, .locking) }
+        #expect(throws: SystemError.self) { try Disk.current.open(path, .readingAndWritingLocked) }
         withExtendedLifetime(lock) {}
         lock = nil
-        #expect(throws: Never.self) { try Disk.current.open(path, .locking) }
+        #expect(throws: Never.self) { try Disk.current.open(path, .readingAndWritingLocked) }
     }
 
     @Test("a FIFO is opened without a wait for its other end, and is not read")
@@ -57,16 +57,17 @@ struct DiskTests {
         var file: File?
         note {
             // More than is read at a time.
-            try disk.open(other, .creating).write([UInt8](repeating: 65, count: 50_000), at: 0)
+            try disk.open(other, .readingAndWritingNew).write([UInt8](repeating: 65, count: 50_000), at: 0)
             let length = try text(other).utf8.count
             try disk.remove(other)
             return "\(length)"
         }
         note {
-            file = try disk.open(one, .creating)
+            file = try disk.open(one, .readingAndWritingNew)
+            #expect(throws: Never.self, "a new file can be read") { try file!.contents() }
             return try text(one)
         }
-        note { "\(try disk.open(one, .creating).path)" }
+        note { "\(try disk.open(one, .readingAndWritingNew).path)" }
         note {
             try file!.write(Array("hello".utf8), at: 0)
             try file!.write(Array("you".utf8), at: 10)
@@ -106,17 +107,17 @@ struct DiskTests {
             try disk.remove(other)
             return "removed"
         }
-        note { "\(try disk.open(directory + "lock", .locking).path.hasSuffix("lock"))" }
-        note { "\(try disk.open(directory + "lock", .locking).path.hasSuffix("lock"))" }
+        note { "\(try disk.open(directory + "lock", .readingAndWritingLocked).path.hasSuffix("lock"))" }
+        note { "\(try disk.open(directory + "lock", .readingAndWritingLocked).path.hasSuffix("lock"))" }
         note {
-            let former = try disk.open(directory + "lock", .locking)
-            let next = try disk.open(directory + "next", .creating)
+            let former = try disk.open(directory + "lock", .readingAndWritingLocked)
+            let next = try disk.open(directory + "next", .readingAndWritingNew)
             try next.lock()
             try disk.rename(directory + "next", to: directory + "lock")
-            note { try disk.open(directory + "lock", .locking).path }
+            note { try disk.open(directory + "lock", .readingAndWritingLocked).path }
             return withExtendedLifetime((former, next)) { "moved" }
         }
-        note { "\(try disk.open(directory + "lock", .locking).path.hasSuffix("lock"))" }
+        note { "\(try disk.open(directory + "lock", .readingAndWritingLocked).path.hasSuffix("lock"))" }
         return answers
     }
 
@@ -147,13 +148,13 @@ struct DiskTests {
             let host = network.addHost("host") { loop in
                 loop.add(CustomSource(), forMode: .default)
                 let disk = Disk.current
-                let log = try disk.open("/data/log", .creating)
+                let log = try disk.open("/data/log", .readingAndWritingNew)
                 try disk.syncDirectory(of: "/data/log")
                 for piece in 0..<10 {
                     try log.write([UInt8](repeating: UInt8(piece + 1), count: 10), at: 10 * piece)
                     if piece == 3 { try log.sync() }
                 }
-                _ = try disk.open("/data/new", .creating)
+                _ = try disk.open("/data/new", .readingAndWritingNew)
                 try disk.rename("/data/new", to: "/data/other")
             }
             prepare(host.disk)
@@ -218,7 +219,7 @@ struct DiskTests {
     func lostDirectories() {
         @Sendable func makeFile(_ disk: Disk) throws {
             try disk.createDirectory("/data/new")
-            let file = try disk.open("/data/new/file", .creating)
+            let file = try disk.open("/data/new/file", .readingAndWritingNew)
             try file.write([1], at: 0)
             try file.sync()
         }
@@ -245,7 +246,7 @@ struct DiskTests {
     func moves() {
         let work: @Sendable (Disk) throws -> Void = { disk in
             for name in ["one", "other"] { try disk.createDirectory("/data/\(name)") }
-            let file = try disk.open("/data/one/file", .creating)
+            let file = try disk.open("/data/one/file", .readingAndWritingNew)
             try file.write([1], at: 0)
             try file.sync()
             try disk.syncDirectory(of: "/data/one/file")
@@ -277,7 +278,7 @@ struct DiskTests {
     func order() {
         let outcomes = outcomes { disk in
             try disk.createDirectory("/data/one")
-            _ = try disk.open("/data/new", .creating)
+            _ = try disk.open("/data/new", .readingAndWritingNew)
             try disk.rename("/data/new", to: "/data/one/file")
             // Follows the file's creation, and not that of its directory.
             try disk.syncDirectory(of: "/data/one/file")
@@ -292,7 +293,7 @@ struct DiskTests {
             let host = SimulatedNetwork(simulation).addHost("host") { _ in
                 var files: [File] = []
                 do throws(SystemError) {
-                    while true { files.append(try Disk.current.open("/data/\(files.count)", .creating)) }
+                    while true { files.append(try Disk.current.open("/data/\(files.count)", .readingAndWritingNew)) }
                 } catch { log.append(error.errno) }
                 log.append(Int32(files.count))
             }
@@ -318,7 +319,7 @@ struct DiskTests {
                     }
                 }
                 loop.perform(afterDelay: .seconds(1)) {
-                    let file = try! Disk.current.open("/data/log", .creating)
+                    let file = try! Disk.current.open("/data/log", .readingAndWritingNew)
                     attempt { try file.write([1, 2, 3, 4, 5, 6], at: 0) }
                     attempt { try file.write([1, 2, 3, 4, 5, 6], at: 6) }
                     attempt { try file.write([1, 2, 3, 4], at: 2) }

@@ -72,7 +72,7 @@ private final class FileBench {
         let what: String
         switch Int.random(in: 0..<13, using: &random) {
         case 0:
-            what = "create \(name): " + word { open.append((name, try disk.open(path, .creating))) }
+            what = "create \(name): " + word { open.append((name, try disk.open(path, .readingAndWritingNew))) }
         case 1:
             what = "open \(name): " + word { open.append((name, try disk.open(path, .writing))) }
         case 2:
@@ -159,7 +159,7 @@ struct FileEventTests {
         try disk.createDirectory("\(root)/a")
         try disk.createDirectory("\(root)/a/b")
         for path in ["a", "a/b"] { try watcher.watch("\(root)/\(path)") }
-        var file: File? = try disk.open("\(root)/a/b/file", .creating)
+        var file: File? = try disk.open("\(root)/a/b/file", .readingAndWritingNew)
         try disk.remove("\(root)/a/b/file")
         func told(_ count: Int, _ body: () throws -> Void) rethrows -> [String] {
             try body()

@@ -10,7 +10,7 @@ import Testing
 /// A server of the test that echoes, writes a file that it does not sync, and watches `/etc`.
 @Sendable private func serve(_ loop: RunLoop) throws {
     try echo(on: loop)
-    let file = try Disk.current.open("/data/log", .locking)
+    let file = try Disk.current.open("/data/log", .readingAndWritingLocked)
     for place in 0..<5 { try file.write([1, 2, 3, 4], at: 4 * place) }
     let watcher = try FileWatcher { _, _ in }
     try watcher.watch("/etc/")

@@ -61,7 +61,8 @@ struct NameTests {
             network.addHost("host") { loop in
                 find(loop)
                 loop.perform(afterDelay: .seconds(1)) {
-                    try! Disk.current.open("/etc/hosts", .creating).write(Array("10.7.7.7 db\n".utf8), at: 0)
+                    try! Disk.current.open("/etc/hosts", .readingAndWritingNew).write(
+                        Array("10.7.7.7 db\n".utf8), at: 0)
                     find(loop)
                 }
             }

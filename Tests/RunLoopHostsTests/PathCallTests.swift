@@ -130,8 +130,8 @@ struct PathCallTests {
             let host = network.addHost("host", mayFail: true) { _ in
                 let disk = Disk.current
                 log("\(["/srv/own/x", "/opt/a/b/", "/usr/share/tool", "/nowhere"].map { disk.exists($0) })")
-                _ = try disk.open("/srv/own/state", .locking)
-                _ = try disk.open("/srv/others/state", .locking)
+                _ = try disk.open("/srv/own/state", .readingAndWritingLocked)
+                _ = try disk.open("/srv/others/state", .readingAndWritingLocked)
             }
             host.disk.installDirectory(at: "/srv/own/x")
             host.disk.install([1], at: "/opt/a/b/c")

@@ -45,7 +45,7 @@ struct ReflectionTests {
                     try? connection.start()
                 }
                 let child = try ChildProcess.spawn(.path("/bin/child"))
-                let file = try Disk.current.open("/data/file", .locking)
+                let file = try Disk.current.open("/data/file", .readingAndWritingLocked)
                 let daemon = Daemon(loop: loop, manager: try ServiceManager())
                 look(
                     listener, child, child.remote, ChildSource(child) { _, _ in }, Disk.current, file,

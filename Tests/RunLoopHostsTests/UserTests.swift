@@ -33,7 +33,7 @@ struct UserTests {
                         [
                             "/data/file", "/etc/file", "/root/file", "/tmp/file", "/var/lib/daemon/file",
                             "/var/lib/others/file",
-                        ].map { path in Self.errno { _ = try disk.open(path, .creating) } })
+                        ].map { path in Self.errno { _ = try disk.open(path, .readingAndWritingNew) } })
                     log.append(
                         [
                             ("/etc/secret", .reading), ("/etc/shared", .reading), ("/etc/shared", .writing),

@@ -60,7 +60,7 @@ private struct Outside: Sendable {
             _ = try watcher.watch(directory)
             try loop.add(watcher, forMode: .common)
             for round in 0..<3 {
-                let file = try disk.open("\(directory)/new", .creating)
+                let file = try disk.open("\(directory)/new", .readingAndWritingNew)
                 try file.write([UInt8](repeating: UInt8(round), count: 5000), at: 0)
                 try file.write([1, 2, 3], at: 2500)
                 try file.sync()

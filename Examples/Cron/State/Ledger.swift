@@ -38,7 +38,7 @@ final class Ledger {
     /// - Throws: `SystemError` if the file cannot be created, or if another daemon has it.
     init(_ path: String?, on loop: RunLoop, disk: RunLoop.Remote, _ log: Logger) throws(SystemError) {
         (self.path, self.loop, self.disk, self.log) = (path, loop, disk, log)
-        lock = if let path { try Disk.current.open(path + ".lock", .locking) } else { nil }
+        lock = if let path { try Disk.current.open(path + ".lock", .readingAndWritingLocked) } else { nil }
     }
 
     /// Reads the file, if there is one. It waits for the disk.

@@ -54,7 +54,7 @@ enum MarkFile {
         let new = path + ".new"
         // Left by a failed attempt, or by a crash.
         if disk.exists(new) { try disk.remove(new) }
-        let file = try disk.open(new, .creating)
+        let file = try disk.open(new, .readingAndWritingNew)
         try file.write(Array(text.utf8), at: 0)
         try file.sync()
         try disk.rename(new, to: path)

@@ -20,7 +20,7 @@ final class Journal: @unchecked Sendable {
 
     /// - Throws: `SystemError` if another process has the file, or if it cannot be created.
     init(at path: String) throws(SystemError) {
-        file = try Disk.current.open(path, .locking)
+        file = try Disk.current.open(path, .readingAndWritingLocked)
     }
 
     /// Reads all records, and cuts off a last line that a crash has left incomplete; begins the file if it is empty.

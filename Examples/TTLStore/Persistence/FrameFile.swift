@@ -23,7 +23,7 @@ final class FrameFile: @unchecked Sendable {
         self.disk = disk
         try? disk.remove(temporary)
         file = try DiskError.doing("open \(temporary)") { () throws(SystemError) in
-            let file = try disk.open(temporary, .creating)
+            let file = try disk.open(temporary, .readingAndWritingNew)
             // Before it takes the place of the old one.
             try file.lock()
             return file
@@ -134,7 +134,7 @@ final class FileLock {
         let disk = Disk.current
         let file: File
         do throws(SystemError) {
-            file = try disk.open(name, .locking)
+            file = try disk.open(name, .readingAndWritingLocked)
         } catch {
             switch error.errno {
             case EWOULDBLOCK: throw DiskError("another process uses \(path); lock \(name)", EWOULDBLOCK)

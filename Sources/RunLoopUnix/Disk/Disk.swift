@@ -7,7 +7,7 @@ internal import Glibc
 ///
 /// ```swift
 /// let disk = Disk.current
-/// let file = try disk.open("state.tmp", .creating)
+/// let file = try disk.open("state.tmp", .readingAndWritingNew)
 /// try file.write(bytes, at: 0)
 /// try file.sync()
 /// try disk.rename("state.tmp", to: "state")
@@ -32,14 +32,14 @@ public struct Disk: Sendable {
             switch access {
             case .reading: O_RDONLY
             case .writing: O_WRONLY
-            case .creating: O_WRONLY | O_CREAT | O_EXCL
-            case .locking: O_RDWR | O_CREAT
+            case .readingAndWritingNew: O_RDWR | O_CREAT | O_EXCL
+            case .readingAndWritingLocked: O_RDWR | O_CREAT
             }
         while true {
             let descriptor = system.open(path, flags: flags)
             guard descriptor >= 0 else { throw .last("open \(path)") }
             let file = File(path, descriptor, system)
-            guard access == .locking else { return file }
+            guard access == .readingAndWritingLocked else { return file }
             try file.lock()
             // The former owner of the lock may have replaced this file after it was opened.
             if system.leads(path, to: descriptor) { return file }

@@ -10,11 +10,18 @@ public final class File: Sendable {
         case reading
         /// Writing to an existing file.
         case writing
-        /// Writing to a new file, which must not exist. Only its owner has access to it.
-        case creating
+        /// Reading and writing a new file, which must not exist. Only its owner has access to it.
+        case readingAndWritingNew
         /// Reading and writing, with a lock against other processes as long as the file is open; see ``File/lock()``.
         /// The file is made if it does not exist.
-        case locking
+        case readingAndWritingLocked
+
+        /// The former name of ``readingAndWritingNew``.
+        @available(*, deprecated, renamed: "readingAndWritingNew")
+        public static var creating: Access { .readingAndWritingNew }
+        /// The former name of ``readingAndWritingLocked``.
+        @available(*, deprecated, renamed: "readingAndWritingLocked")
+        public static var locking: Access { .readingAndWritingLocked }
     }
 
     /// The path at which the file was opened.

@@ -204,11 +204,11 @@ struct AppendLogTests {
     @Test("a lock that moves from file to file leaves no gap for somebody who has opened the former one")
     func movingLock() async throws {
         let (disk, path) = (Disk.current, path)
-        let first = try disk.open(path, .locking)
+        let first = try disk.open(path, .readingAndWritingLocked)
         let mover = Task.detached {
             var held = first
             for _ in 0..<2_000 {
-                let next = try disk.open(path + ".new", .creating)
+                let next = try disk.open(path + ".new", .readingAndWritingNew)
                 try next.lock()
                 try disk.rename(path + ".new", to: path)
                 held = next
@@ -216,10 +216,10 @@ struct AppendLogTests {
             return held
         }
         for _ in 0..<4_000 {
-            #expect(throws: SystemError.self) { try disk.open(path, .locking) }
+            #expect(throws: SystemError.self) { try disk.open(path, .readingAndWritingLocked) }
         }
         let last = try await mover.value
-        #expect(throws: SystemError.self) { try disk.open(path, .locking) }
+        #expect(throws: SystemError.self) { try disk.open(path, .readingAndWritingLocked) }
         withExtendedLifetime(last) {}
     }
 

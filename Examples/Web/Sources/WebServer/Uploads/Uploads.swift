@@ -52,7 +52,7 @@ final class Uploads: Sendable {
         for name in try disk.contentsOfDirectory(directory) where name.hasPrefix(Self.prefix) {
             let path = "\(directory)/\(name)"
             // Another daemon of this directory has locked those that it writes.
-            guard let file = try? disk.open(path, .locking) else { continue }
+            guard let file = try? disk.open(path, .readingAndWritingLocked) else { continue }
             try withExtendedLifetime(file) { try disk.remove(path) }
         }
     }
@@ -62,7 +62,7 @@ final class Uploads: Sendable {
         while true {
             let number = begun.wrappingAdd(1, ordering: .relaxed).newValue
             do {
-                let file = try Disk.current.open("\(directory)/\(Self.prefix)\(number)", .locking)
+                let file = try Disk.current.open("\(directory)/\(Self.prefix)\(number)", .readingAndWritingLocked)
                 try file.truncate(to: 0)
                 return file
             } catch  where error.errno == EWOULDBLOCK {
