@@ -10,8 +10,7 @@ struct RandomNumberTests {
         withSimulation(seed: seed) { simulation in
             let found = Locked<[Int]>([])
             let choose: @Sendable (RunLoop) -> Void = { loop in
-                var random = loop.randomNumbers
-                found.withLock { $0.append(.random(in: 0..<1_000_000, using: &random)) }
+                found.withLock { $0.append(.random(in: 0..<1_000_000, using: &loop.randomNumbers)) }
             }
             for _ in 0..<10 { choose(simulation.loop) }
             LoopThread(name: "other", setUp: choose).join()

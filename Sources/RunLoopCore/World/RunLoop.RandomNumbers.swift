@@ -2,8 +2,7 @@ extension RunLoop {
     /// The random numbers of a loop's world: the system's, or those that follow from the seed of a simulation.
     ///
     /// ```swift
-    /// var random = loop.randomNumbers
-    /// let pause = Duration.seconds(Double.random(in: 0..<60, using: &random))
+    /// let pause = Duration.seconds(Double.random(in: 0..<60, using: &loop.randomNumbers))
     /// ```
     ///
     /// Choices made with them are the same in each run of a simulation with the same seed. Copies continue the same
@@ -22,6 +21,10 @@ extension RunLoop {
         public func next() -> UInt64 { source() }
     }
 
-    /// The random numbers of this loop's world. On the loop's thread.
-    public var randomNumbers: RandomNumbers { RandomNumbers(RandomNumbers.source[world]) }
+    /// The random numbers of this loop's world. On the loop's thread. They can be passed as `&loop.randomNumbers`; a value
+    /// that is set is ignored.
+    public var randomNumbers: RandomNumbers {
+        get { RandomNumbers(RandomNumbers.source[world]) }
+        set {}
+    }
 }
