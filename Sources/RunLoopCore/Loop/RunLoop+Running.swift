@@ -8,6 +8,8 @@ extension RunLoop {
     /// Runs the loop in `mode` until a limit, until it is stopped, or until nothing is left to wait for:
     /// `CFRunLoopRunInMode`, with its results.
     ///
+    /// If nothing is scheduled in the mode, it returns `finished` at once, whatever the limit.
+    ///
     /// You may call it within any callback, in any mode, up to 500 runs deep; one more traps. An item that is due
     /// exactly at the limit still fires. If there are several reasons to end, the first of `handledSource`, `timedOut`,
     /// `starved`, `stopped` and `finished` is returned. On the loop's thread.
@@ -22,7 +24,9 @@ extension RunLoop {
     public func run(
         in mode: Mode, until limit: Instant = .distantFuture, returnAfterSourceHandled: Bool = false
     ) -> RunResult {
-        activate(mode, until: limit, returnsAfterSource: returnAfterSourceHandled) ?? .finished
+        if let result = activate(mode, until: limit, returnsAfterSource: returnAfterSourceHandled) { return result }
+        if trace != nil { tellOfEmptyRun(in: mode, until: limit) }
+        return .finished
     }
 
     /// Runs the loop in `mode` until a source has been handled, or until the date.

@@ -1,6 +1,16 @@
 // Reports of items that never have their turn, for the trace of their loop.
 
 extension RunLoop {
+    /// A traced run that was to last until a date has ended at once. Without a limit, that is how most runs end.
+    @inline(never)
+    func tellOfEmptyRun(in mode: Mode, until limit: Instant) {
+        guard limit != .distantFuture, limit > now else { return }
+        emit(
+            .ignored(
+                "the run in \(mode) until \(limit) has ended at once, because nothing is scheduled in \(mode); "
+                    + "schedule a CustomSource there to have it wait"))
+    }
+
     /// Notes that a run in `mode` begins while the loop is traced.
     func noteTracedRun(in mode: Mode) {
         self[forgotten].modesRun.insert(mode)

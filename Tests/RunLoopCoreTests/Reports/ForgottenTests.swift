@@ -53,6 +53,23 @@ struct ForgottenTests {
         }
     }
 
+    @Test("a run until a date in a mode with nothing in it is reported, and a poll or a run without a limit is not")
+    func emptyRun() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let log = ignored(by: loop)
+            #expect(loop.run(in: .tracking, until: loop.now + .seconds(2)) == .finished)
+            #expect(
+                log.entries == [
+                    "the run in tracking until 2.000000000 has ended at once, because nothing is scheduled in tracking; "
+                        + "schedule a CustomSource there to have it wait"
+                ])
+            loop.poll(in: .tracking)
+            loop.run(in: .tracking)
+            #expect(log.entries.count == 1)
+        }
+    }
+
     @Test("each set of modes is reported separately")
     func severalModes() {
         withSimulation { simulation in
