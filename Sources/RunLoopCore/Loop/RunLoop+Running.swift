@@ -196,6 +196,7 @@ extension RunLoop {
     @inline(never)
     private func foundEmpty(_ mode: Mode) -> RunResult? {
         if trace != nil && outerRuns.isEmpty { tellOfModesNeverRun(after: mode) }
+        lookForUnservedMainActor()
         return nil
     }
 

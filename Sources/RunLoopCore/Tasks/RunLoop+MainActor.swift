@@ -72,21 +72,32 @@ extension RunLoop {
         let descriptor = rlk_main_queue_descriptor()
         guard descriptor >= 0 else { return }
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { [unowned self] source, _ in
-            source.invalidate()
-            // The host may serve the main queue.
-            guard useHandler == nil else { return }
-            var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
-            guard Glibc.poll(&ready, 1, 0) == 1 else { return }
-            let text =
-                "RunLoopKit: jobs wait for the main actor, and nobody runs them while the main thread runs its loop; "
-                + "call RunLoop.main.serveMainActor() before you run it\n"
-            _ = write(STDERR_FILENO, text, text.utf8.count)
+            tellOfUnservedMainActor(source)
         }
         source.name = "main actor, not served"
         source.keepsModesAlive = false
         self[unservedMainActors] = source
         // If it cannot be watched, nothing is said.
         try? add(source, forMode: .every)
+    }
+
+    /// A run in an empty mode waits for no descriptor: it looks whether jobs wait.
+    func lookForUnservedMainActor() {
+        guard let source = self[unservedMainActors], source.isValid else { return }
+        var queue = pollfd(fd: source.fileDescriptor, events: Int16(POLLIN), revents: 0)
+        if Glibc.poll(&queue, 1, 0) == 1 { tellOfUnservedMainActor(source) }
+    }
+
+    private func tellOfUnservedMainActor(_ source: DescriptorSource) {
+        source.invalidate()
+        // The host may serve the main queue.
+        guard useHandler == nil else { return }
+        var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+        guard Glibc.poll(&ready, 1, 0) == 1 else { return }
+        let text =
+            "RunLoopKit: jobs wait for the main actor, and the main thread's loop does not run them; "
+            + "call RunLoop.main.serveMainActor() before you run it\n"
+        _ = write(STDERR_FILENO, text, text.utf8.count)
     }
 }
 
