@@ -6,8 +6,8 @@ extension LoopThread {
     ///
     /// - Parameters:
     ///   - name: a name for debuggers and reports.
-    ///   - isService: whether the thread only serves others, for example by watching them. In a simulation, such a
-    ///     thread learns last that nothing can happen any more.
+    ///   - isService: whether the thread only serves others, for example by watching them or by doing their work. In a
+    ///     simulation, such a thread learns last that nothing can happen any more. A recording leaves it out.
     ///   - setUp: called on the new thread; adds items to the loop.
     public convenience init(
         name: String = "loop", isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
