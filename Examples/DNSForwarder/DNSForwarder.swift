@@ -28,8 +28,8 @@ struct Program {
     }
 }
 
-/// Answers the queries of clients. It has a socket for them, and one for each upstream server, whose port and numbers a
-/// liar would have to guess.
+/// Answers the queries of clients. It has a socket for them, and one for each query and server: a liar would have to guess its
+/// port, which the system chooses at random, and the number of the query.
 final class DNSForwarder {
     /// The pause before a query is sent again, to the next server; it doubles each time.
     static let firstPause = Duration.milliseconds(400)
@@ -39,22 +39,36 @@ final class DNSForwarder {
     private static let shortTime: UInt32 = 30
     private static let longestTime: UInt32 = 86_400
     private static let mostAnswers = 10_000
-    private static let mostQueries = 10_000
+    /// Each has a socket for each server that it has asked.
+    static let mostQueries = 300
+    /// The most clients that wait for the answer to one question.
+    static let mostClients = 50
+
+    private struct Client: Equatable {
+        let peer: Endpoint
+        let form: DNSMessage.Form
+    }
 
     /// A query that waits for an upstream server.
     private final class Query {
         let question: [UInt8]
         var message: DNSMessage
-        /// The clients that have asked the same meanwhile, with their numbers.
-        var clients: [(peer: Endpoint, number: UInt16)]
+        /// The clients that have asked the same meanwhile.
+        var clients: [Client]
+        /// The sockets, by server. A former server may still answer.
+        var sockets: [Int: DatagramSocket] = [:]
         var tries = 0
         /// The server that was asked last.
         var server = 0
         var timer: Timer?
 
-        init(_ message: DNSMessage, for peer: Endpoint) {
-            (self.message, question) = (message, message.question)
-            clients = [(peer, message.number)]
+        init(_ message: DNSMessage, for client: Client) {
+            (self.message, question, clients) = (message, message.question, [client])
+        }
+
+        func end() {
+            timer?.invalidate()
+            for socket in sockets.values { socket.close() }
         }
     }
 
@@ -66,11 +80,9 @@ final class DNSForwarder {
 
     private let loop: RunLoop
     private var clients: DatagramSocket!
-    private var servers: [DatagramSocket] = []
+    private let upstreams: [Endpoint]
     private var answers: [[UInt8]: Answer] = [:]
     private var queries: [[UInt8]: Query] = [:]
-    /// The queries by the numbers that the servers see.
-    private var numbered: [UInt16: Query] = [:]
     /// The server that has answered last, which is asked first.
     private var preferred = 0
     private(set) var hits = 0
@@ -78,17 +90,9 @@ final class DNSForwarder {
 
     init(at address: Endpoint, upstreams: [Endpoint], on loop: RunLoop) throws {
         precondition(!upstreams.isEmpty, "a forwarder has an upstream server")
-        self.loop = loop
+        (self.loop, self.upstreams) = (loop, upstreams)
         clients = try DatagramSocket(address: address, on: loop) { [unowned self] _, bytes, header in
             bytes.withUnsafeBufferPointer { receive(query: Array($0), from: header.sender) }
-        }
-        for (number, upstream) in upstreams.enumerated() {
-            let server = try DatagramSocket(peer: upstream, on: loop) { [unowned self] _, bytes, _ in
-                bytes.withUnsafeBufferPointer { receive(answer: Array($0), from: number) }
-            }
-            // A server that is there, but refuses: the next one is asked at once.
-            server.errorHandler = { [unowned self] _, _, _ in refused(by: number) }
-            servers.append(server)
         }
     }
 
@@ -96,42 +100,39 @@ final class DNSForwarder {
 
     func close() {
         clients.close()
-        for server in servers { server.close() }
-        for query in queries.values { query.timer?.invalidate() }
+        for query in queries.values { query.end() }
         queries = [:]
-        numbered = [:]
     }
 
     // MARK: Clients
 
     private func receive(query bytes: [UInt8], from peer: Endpoint) {
         guard let message = DNSMessage(bytes), !message.isAnswer else { return }
+        let client = Client(peer: peer, form: message.form)
         if let answer = answers[message.question], answer.end > loop.now {
             hits += 1
             let age = UInt32((loop.now - answer.since).components.seconds)
-            return reply(answer.message.aged(by: age), to: (peer, message.number))
+            return reply(answer.message.aged(by: age), to: client)
         }
         misses += 1
         if let query = queries[message.question] {
-            query.clients.append((peer, message.number))
+            // A client that asks again waits already.
+            guard !query.clients.contains(client) else { return }
+            guard query.clients.count < Self.mostClients else { return reply(message.failure, to: client) }
+            query.clients.append(client)
             return
         }
-        guard queries.count < Self.mostQueries else { return reply(message.failure, to: (peer, message.number)) }
-        let query = Query(message, for: peer)
+        guard queries.count < Self.mostQueries else { return reply(message.failure, to: client) }
+        let query = Query(message, for: client)
         query.server = preferred
         var numbers = loop.randomNumbers
-        repeat {
-            query.message.number = .random(in: 0 ... .max, using: &numbers)
-        } while numbered[query.message.number] != nil
+        query.message.number = .random(in: 0 ... .max, using: &numbers)
         queries[query.question] = query
-        numbered[query.message.number] = query
         ask(query)
     }
 
-    private func reply(_ message: DNSMessage, to client: (peer: Endpoint, number: UInt16)) {
-        var message = message
-        message.number = client.number
-        clients.send(message.bytes, to: client.peer)
+    private func reply(_ message: DNSMessage, to client: Client) {
+        clients.send(message.bytes(for: client.form), to: client.peer)
     }
 
     // MARK: Upstream servers
@@ -144,23 +145,34 @@ final class DNSForwarder {
         let timer = Timer(at: loop.now + pause) { [unowned self] _ in askNext(query) }
         query.timer = timer
         loop.add(timer, forMode: .common)
-        servers[query.server].send(query.message.bytes)
+        // Without a socket, for example because there are too many descriptors, this is a query that was lost.
+        _ = try? socket(of: query).send(query.message.bytes)
+    }
+
+    /// The socket for the server that is asked.
+    private func socket(of query: Query) throws -> DatagramSocket {
+        let server = query.server
+        if let socket = query.sockets[server] { return socket }
+        let socket = try DatagramSocket(peer: upstreams[server], on: loop) { [unowned self, weak query] _, bytes, _ in
+            guard let query else { return }
+            bytes.withUnsafeBufferPointer { receive(answer: Array($0), from: server, to: query) }
+        }
+        // A server that is there, but refuses: the next one is asked at once.
+        socket.errorHandler = { [unowned self, weak query] _, _, _ in
+            if let query, query.server == server { askNext(query) }
+        }
+        query.sockets[server] = socket
+        return socket
     }
 
     private func askNext(_ query: Query) {
-        query.server = (query.server + 1) % servers.count
+        query.server = (query.server + 1) % upstreams.count
         ask(query)
     }
 
-    private func refused(by server: Int) {
-        // The list changes meanwhile. In the order of their numbers, because that of a dictionary is different each time.
-        let refused = queries.values.filter { $0.server == server }.sorted { $0.message.number < $1.message.number }
-        for query in refused { askNext(query) }
-    }
-
-    private func receive(answer bytes: [UInt8], from server: Int) {
-        guard let message = DNSMessage(bytes), message.isAnswer, let query = numbered[message.number],
-            query.question == message.question
+    private func receive(answer bytes: [UInt8], from server: Int, to query: Query) {
+        guard let message = DNSMessage(bytes), message.isAnswer, message.number == query.message.number,
+            message.question == query.question
         else { return }
         preferred = server
         keep(message)
@@ -176,9 +188,8 @@ final class DNSForwarder {
     }
 
     private func end(_ query: Query, with answer: DNSMessage) {
-        query.timer?.invalidate()
+        query.end()
         queries[query.question] = nil
-        numbered[query.message.number] = nil
         clients.sendTogether { for client in query.clients { reply(answer, to: client) } }
     }
 }

@@ -1,5 +1,5 @@
-/// A query or an answer of the domain name system, as far as a forwarder reads it. The bytes stay as they are, except
-/// for the number of the message and the times to live.
+/// A query or an answer of the domain name system, as far as a forwarder reads it. The records stay as they are, except
+/// for their times to live; and a client gets no options that it did not send, and no more bytes than it has room for.
 struct DNSMessage {
     private(set) var bytes: [UInt8]
     /// The question: its name in small letters, its type and its class.
@@ -7,9 +7,15 @@ struct DNSMessage {
     /// The places of the times to live, and the smallest of them in seconds; `nil` without records.
     private let places: [Int]
     let timeToLive: UInt32?
+    /// The place of the question's name, in the letters of the client.
+    private let nameRange: Range<Int>
+    /// The place of the record of options (EDNS), if there is one.
+    private let optionsRange: Range<Int>?
 
     private static let headerSize = 12
     private static let optionType = 41
+    /// The room of a client without options.
+    private static let usualRoom = 512
 
     /// - Returns: `nil` for bytes that are not a message with one question.
     init?(_ bytes: [UInt8]) {
@@ -19,20 +25,24 @@ struct DNSMessage {
             nameEnd + 4 <= bytes.count
         else { return nil }
         var place = nameEnd + 4
-        var (places, smallest): ([Int], UInt32?) = ([], nil)
+        var (places, smallest, options): ([Int], UInt32?, Range<Int>?) = ([], nil, nil)
         for _ in 0..<(number(at: 6) + number(at: 8) + number(at: 10)) {
             guard let end = Self.endOfName(at: place, in: bytes), end + 10 <= bytes.count else { return nil }
+            let next = end + 10 + number(at: end + 8)
+            guard next <= bytes.count else { return nil }
             // The place of the time to live has other things in a record of options.
-            if number(at: end) != Self.optionType {
+            if number(at: end) == Self.optionType {
+                options = place..<next
+            } else {
                 let time = bytes[end + 4..<end + 8].reduce(0 as UInt32) { $0 << 8 | UInt32($1) }
                 // A time with the highest bit is none.
                 smallest = min(smallest ?? .max, time > .max / 2 ? 0 : time)
                 places.append(end + 4)
             }
-            place = end + 10 + number(at: end + 8)
-            guard place <= bytes.count else { return nil }
+            place = next
         }
         (self.bytes, self.places, timeToLive) = (bytes, places, smallest)
+        (nameRange, optionsRange) = (Self.headerSize..<nameEnd, options)
         question =
             bytes[Self.headerSize..<nameEnd].map { (65...90).contains($0) ? $0 + 32 : $0 }
             + bytes[nameEnd..<nameEnd + 4]
@@ -60,6 +70,55 @@ struct DNSMessage {
     var isAnswer: Bool { bytes[2] & 0x80 != 0 }
     /// Whether the server could say something about the name: that it has records, or that there is no such name.
     var isConclusive: Bool { [0, 3].contains(bytes[3] & 0xf) && bytes[2] & 2 == 0 }
+
+    // MARK: Clients
+
+    /// The parts of a query that its answer depends on.
+    struct Form: Equatable {
+        let number: UInt16
+        /// The name, as the client has written it.
+        let name: [UInt8]
+        let hasOptions: Bool
+        /// The most bytes of an answer.
+        let room: Int
+    }
+
+    /// The form of this query.
+    var form: Form {
+        // The class of a record of options is the size of the client's memory.
+        let size = optionsRange.map { Int(bytes[$0.lowerBound + 3]) << 8 | Int(bytes[$0.lowerBound + 4]) } ?? 0
+        return Form(
+            number: number, name: Array(bytes[nameRange]), hasOptions: optionsRange != nil,
+            room: max(size, Self.usualRoom))
+    }
+
+    /// The bytes of this answer for a query in that form.
+    func bytes(for form: Form) -> [UInt8] {
+        var copy = self
+        copy.number = form.number
+        // Clients may compare their capital letters, which are harder to guess for a liar.
+        if form.name.count == nameRange.count { copy.bytes.replaceSubrange(nameRange, with: form.name) }
+        if !form.hasOptions { copy.removeOptions() }
+        if copy.bytes.count > form.room { copy.truncate(withOptions: form.hasOptions) }
+        return copy.bytes
+    }
+
+    /// Removes the options, which the client does not know. Names behind them would refer to other places.
+    private mutating func removeOptions() {
+        guard let optionsRange, optionsRange.upperBound == bytes.count else { return }
+        bytes.removeSubrange(optionsRange)
+        let count = UInt16(bytes[10]) << 8 | UInt16(bytes[11]) &- 1
+        (bytes[10], bytes[11]) = (UInt8(count >> 8), UInt8(truncatingIfNeeded: count))
+    }
+
+    /// Leaves the question and perhaps the options, and says that there is more.
+    private mutating func truncate(withOptions: Bool) {
+        let options = withOptions ? optionsRange.map { Array(bytes[$0]) } ?? [] : []
+        bytes = bytes[..<(nameRange.upperBound + 4)] + options
+        bytes[2] |= 2
+        for place in 6..<12 { bytes[place] = 0 }
+        bytes[11] = options.isEmpty ? 0 : 1
+    }
 
     /// The same answer some seconds later.
     func aged(by seconds: UInt32) -> DNSMessage {

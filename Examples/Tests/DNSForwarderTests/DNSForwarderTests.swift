@@ -19,15 +19,36 @@ private func message(_ number: UInt16, _ name: String, answer: (time: UInt32, ad
     return bytes + [0xc0, 12, 0, 1, 0, 1] + time + [0, 4] + answer.address
 }
 
+/// The record of options of a client with that much memory.
+private func options(_ room: Int) -> [UInt8] { [0, 0, 41, UInt8(room >> 8), UInt8(room & 0xff), 0, 0, 0, 0, 0, 0] }
+
+extension [UInt8] {
+    /// The same message with a further record behind the others.
+    fileprivate func with(_ record: [UInt8]) -> [UInt8] {
+        var bytes = self + record
+        bytes[11] += 1
+        return bytes
+    }
+}
+
 /// A server that knows every name for five minutes.
-@Sendable private func serve(_ last: UInt8, _ queries: Log<String>) -> @Sendable (RunLoop) throws -> Void {
+@Sendable private func serve(
+    _ last: UInt8, _ queries: Log<String>, _ ports: Log<UInt16>
+) -> @Sendable (RunLoop) throws -> Void {
     { loop in
         _ = try DatagramSocket(address: Endpoint("0.0.0.0", port: 53), on: loop) { socket, bytes, header in
             let query = bytes.withUnsafeBufferPointer { Array($0) }
             queries("\(last)")
+            ports.append(header.sender.port ?? 0)
             let number = UInt16(query[0]) << 8 | UInt16(query[1])
             let name = String(decoding: query[13..<13 + Int(query[12])], as: UTF8.self)
-            socket.send(message(number, name, answer: (300, [192, 0, 2, last])), to: header.sender)
+            var answer = message(number, name, answer: (300, [192, 0, 2, last]))
+            // A client with options gets a long answer, with options.
+            if query[11] == 1 {
+                let text = [UInt8](repeating: 0, count: 3000)
+                answer = answer.with([0, 0, 16, 0, 1, 0, 0, 1, 44] + [0x0b, 0xb8] + text).with(options(4096))
+            }
+            socket.send(answer, to: header.sender)
         }
     }
 }
@@ -37,6 +58,7 @@ private final class Client {
     private let socket: DatagramSocket
     private let loop: RunLoop
     private(set) var answers: [UInt16: [UInt8]] = [:]
+    private(set) var received = 0
     private(set) var unexpected = 0
 
     init(_ loop: RunLoop, _ forwarder: Endpoint) throws {
@@ -49,12 +71,17 @@ private final class Client {
     }
 
     private func receive(_ bytes: [UInt8]) {
+        received += 1
         guard let answer = DNSMessage(bytes), answer.isAnswer else { return unexpected += 1 }
         answers[answer.number] = bytes
     }
 
+    func send(_ bytes: [UInt8]) {
+        socket.send(bytes)
+    }
+
     func ask(_ number: UInt16, _ name: String, tries: Int = 10) {
-        socket.send(message(number, name))
+        send(message(number, name))
         guard tries > 1 else { return }
         loop.perform(afterDelay: .seconds(1)) { [weak self] in
             if let self, answers[number] == nil { ask(number, name, tries: tries - 1) }
@@ -73,16 +100,18 @@ struct DNSForwarderTests {
         let network: SimulatedNetwork
         let servers: [SimulatedHost]
         let queries = Log<String>()
+        /// The ports that the servers were asked from.
+        let ports = Log<UInt16>()
         let forwarder: DNSForwarder
         let client: Client
 
         init(_ simulation: Simulation) throws {
             self.simulation = simulation
             network = SimulatedNetwork(simulation)
-            let (network, queries) = (network, queries)
+            let (network, queries, ports) = (network, queries, ports)
             servers = (1...2).map { number in
                 network.addHost(
-                    "server\(number)", addresses: ["10.9.0.\(number)"], program: serve(UInt8(number), queries))
+                    "server\(number)", addresses: ["10.9.0.\(number)"], program: serve(UInt8(number), queries, ports))
             }
             simulation.advance(by: .milliseconds(1))
             forwarder = try DNSForwarder(
@@ -156,6 +185,98 @@ struct DNSForwarderTests {
             #expect(scene.client.answers.values.allSatisfy { $0[3] & 0xf == 2 })
             scene.end()
         }
+    }
+
+    @Test("each query comes from a port of its own, which is closed with its answer")
+    func ports() throws {
+        try withSimulation { simulation in
+            let scene = try Scene(simulation)
+            for number in 1...20 as ClosedRange<UInt16> { scene.client.ask(number, "name\(number)") }
+            scene.advance(.seconds(1))
+            #expect(scene.client.answers.count == 20 && Set(scene.ports.entries).count == 20)
+            // An answer that comes later finds nothing: the server's system learns that.
+            let probe = try DatagramSocket(
+                peer: Endpoint("127.0.0.1", port: scene.ports.entries[0]), on: simulation.loop
+            ) { _, _, _ in }
+            var refusals = 0
+            probe.errorHandler = { _, _, _ in refusals += 1 }
+            probe.send("late")
+            scene.advance(.seconds(1))
+            #expect(refusals == 1)
+            probe.close()
+            scene.end()
+        }
+    }
+
+    @Test("clients with one question are limited, and one that asks again waits once")
+    func equalQuestions() throws {
+        try withSimulation { simulation in
+            let scene = try Scene(simulation)
+            for server in scene.servers { server.crash() }
+            let most = UInt16(DNSForwarder.mostClients)
+            for number in 0..<most + 10 {
+                for _ in 0..<3 { scene.client.ask(number, "a", tries: 1) }
+            }
+            scene.advance(.seconds(1))
+            // They learn at once that there are too many.
+            #expect(Set(scene.client.answers.keys) == Set(most..<most + 10))
+            scene.advance(.seconds(20))
+            #expect(scene.client.answers.count == Int(most) + 10)
+            #expect(scene.client.received == 3 * 10 + Int(most))
+            scene.end()
+        }
+    }
+
+    @Test("each client gets its own spelling of the name")
+    func spelling() throws {
+        try withSimulation { simulation in
+            let scene = try Scene(simulation)
+            scene.client.ask(1, "Name")
+            scene.client.ask(2, "nAME")
+            scene.advance(.seconds(1))
+            scene.client.ask(3, "namE")
+            scene.advance(.seconds(1))
+            #expect(scene.queries.text == "1")
+            for (number, name) in [(1, "Name"), (2, "nAME"), (3, "namE")] as [(UInt16, String)] {
+                let answer = try #require(scene.client.answers[number])
+                #expect(Array(answer[13..<17]) == Array(name.utf8) && answer.last == 1)
+            }
+            scene.end()
+        }
+    }
+
+    @Test("a client gets no more bytes than it has room for, and no options that it did not send")
+    func room() throws {
+        try withSimulation { simulation in
+            let scene = try Scene(simulation)
+            scene.client.send(message(1, "a").with(options(4096)))
+            scene.advance(.seconds(1))
+            let whole = try #require(scene.client.answers[1])
+            #expect(whole.count > 3000 && whole[2] & 2 == 0 && whole.suffix(11) == options(4096)[...])
+            // All from what is kept.
+            scene.client.send(message(2, "a"))
+            scene.client.send(message(3, "a").with(options(1232)))
+            scene.client.send(message(4, "a").with(options(100)))
+            scene.advance(.seconds(1))
+            #expect(scene.queries.text == "1" && scene.forwarder.hits == 3)
+            // Their own question, with the mark of more.
+            var cut = message(2, "a")
+            cut[2] = 0x83
+            #expect(scene.client.answers[2] == cut)
+            for number in [3, 4] as [UInt16] {
+                cut[1] = UInt8(number)
+                #expect(scene.client.answers[number] == cut.with(options(4096)))
+            }
+            scene.end()
+        }
+    }
+
+    @Test("options are removed from an answer that is short enough")
+    func removedOptions() throws {
+        let answer = message(1, "a", answer: (300, [1, 2, 3, 4]))
+        let query = try #require(DNSMessage(message(7, "A")))
+        let bytes = try #require(DNSMessage(answer.with(options(4096)))).bytes(for: query.form)
+        #expect(bytes == message(7, "A", answer: (300, [1, 2, 3, 4])))
     }
 
     @Test("a day with losses, duplicates, reordering and crashes: every question gets its answer", arguments: 1...3)
