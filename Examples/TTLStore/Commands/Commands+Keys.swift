@@ -1,5 +1,7 @@
 // Keys, regardless of their values.
 
+import Glibc
+
 extension Commands {
     static let keys: [Command] = [
         Command("DEL", 2..., .each, .writes) { $0.count($1, &$3, where: $0.store.remove) },
@@ -27,10 +29,21 @@ extension Commands {
         for key in found where !reply.isFull { reply.bulk(key.bytes) }
     }
 
+    /// A cursor as `strtoul` reads it: also with a sign, by which it counts from the other end of all numbers.
+    private static func cursor(_ text: String) -> UInt? {
+        text.withCString { start in
+            guard isspace(Int32(UInt8(bitPattern: start.pointee))) == 0 else { return nil }
+            errno = 0
+            var end: UnsafeMutablePointer<CChar>?
+            let number = strtoul(start, &end, 10)
+            return end!.pointee == 0 && errno != ERANGE ? number : nil
+        }
+    }
+
     /// The cursor is the next shard. A key never changes its shard, so a complete iteration returns each key that was
     /// there all the time exactly once.
     private func scan(_ request: Request, _ reply: inout Reply) {
-        guard let cursor = UInt(request.text(1)) else { return reply.error("ERR invalid cursor") }
+        guard let cursor = Self.cursor(request.text(1)) else { return reply.error("ERR invalid cursor") }
         var glob: Glob?
         var most = 10
         var hasType = true

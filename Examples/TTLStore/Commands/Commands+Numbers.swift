@@ -34,7 +34,7 @@ extension Commands {
         guard let value = old.withUnsafeBufferPointer({ Double(number: $0) }), let number = Double(number: request[2])
         else { return reply.error("ERR value is not a valid float") }
         guard (value + number).isFinite else { return reply.error("ERR increment would produce NaN or Infinity") }
-        let sum = (value + number).shortest
+        let sum = (value + number).decimals
         store.changeValue(of: key) { $0 = Array(sum.utf8) }
         reply.bulk(sum)
     }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The words of a request, in the buffer where they arrived.
 struct Request {
     let bytes: UnsafeBufferPointer<UInt8>
@@ -65,16 +67,32 @@ extension Int {
 }
 
 extension Double {
-    /// A finite number in decimal notation.
+    /// A number as `strtod` reads it: also hexadecimal, or infinite.
     init?(number word: UnsafeBufferPointer<UInt8>) {
-        guard let first = word.first, word.count <= 64, word.allSatisfy({ "+-.0123456789eE".utf8.contains($0) }),
-            first != UInt8(ascii: "e"), let value = Double(String(decoding: word, as: UTF8.self)), value.isFinite
-        else { return nil }
+        guard let first = word.first, word.count < 5 * 1024, isspace(Int32(first)) == 0 else { return nil }
+        let value: Double? = (word.map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { text in
+            errno = 0
+            var end: UnsafeMutablePointer<CChar>?
+            let value = strtod(text.baseAddress!, &end)
+            let isOutOfRange = errno == ERANGE && (value.isInfinite || value == 0)
+            return end! - UnsafeMutablePointer(mutating: text.baseAddress!) == word.count && !isOutOfRange ? value : nil
+        }
+        guard let value, !value.isNaN else { return nil }
         self = value
     }
 
-    /// The shortest form, without a fraction if it is whole.
-    var shortest: String {
-        self == rounded() && abs(self) < 1e17 ? String(Int(self)) : description
+    /// The decimal form of a finite number without an exponent: as short as it can be, with 17 decimals at most.
+    var decimals: String {
+        let short = self == rounded() && abs(self) < 1e17 ? String(Int(self)) : description
+        let fraction = short.drop { $0 != "." }.dropFirst()
+        guard short.contains("e") || fraction.count > 17 else { return short }
+        // The largest number has 309 digits.
+        let all = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { room in
+            _ = withVaList([self]) { vsnprintf(room.baseAddress!, room.count, "%.17f", $0) }
+            return String(cString: room.baseAddress!)
+        }
+        let trimmed = all.reversed().drop { $0 == "0" }.drop { $0 == "." }
+        let text = String(trimmed.reversed())
+        return text == "-0" ? "0" : text
     }
 }

@@ -159,7 +159,7 @@ struct CommandsTests {
             #expect(seen.count == 20_000)
             #expect(Set(seen).count == 20_000)
             #expect(shop("SCAN 18446744073709551615") == "*2|$1|0|*0|")
-            #expect(shop("SCAN -1") == "-ERR invalid cursor|")
+            #expect(shop("SCAN -x") == "-ERR invalid cursor|")
             #expect(shop("SCAN 0 COUNT 0") == "-ERR syntax error|")
             #expect(shop("SCAN 0 TYPE hash COUNT 10") == "*2|$1|0|*0|")
         }
