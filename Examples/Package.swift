@@ -122,7 +122,7 @@ let package = Package(
         .testTarget(
             name: "SmallExampleTests",
             dependencies: [
-                "AsyncMain", "FrameRate", "RollingEcho", "ExampleTestSupport", library("RunLoopKit"),
+                "AsyncMain", "FileWatcher", "FrameRate", "RollingEcho", "ExampleTestSupport", library("RunLoopKit"),
                 library("RunLoopUnix"),
             ],
             swiftSettings: strict),

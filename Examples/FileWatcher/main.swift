@@ -21,6 +21,12 @@ func run(_ command: [String]) -> Int32 {
     return result
 }
 
+/// A name as a terminal may show it: a file can be called anything, also what moves the cursor.
+func shown(_ name: String) -> String {
+    name.unicodeScalars.map { $0.properties.generalCategory == .control ? $0.escaped(asASCII: true) : String($0) }
+        .joined()
+}
+
 /// Calls `rebuild` when `directory` has been quiet for a while after a file in it was saved.
 func watch(_ directory: String, on loop: RunLoop, rebuild: @escaping ([String]) -> Void) throws -> FileWatcher {
     var saved: Set<String> = []
@@ -35,7 +41,7 @@ func watch(_ directory: String, on loop: RunLoop, rebuild: @escaping ([String]) 
     let watcher = try FileWatcher { _, events in
         for event in events {
             if event.kind == .overflow { print("too much was saved at once; building all") }
-            if event.kind == .ignored { print("\(directory) has gone") }
+            if event.kind == .ignored { print("\(shown(directory)) has gone") }
             saved.insert(event.name ?? "*")
         }
         quiet.fireDate = loop.now + .milliseconds(100)
@@ -54,7 +60,7 @@ func demonstrate(on loop: RunLoop) throws {
     var builds = 0
     let watcher = try watch(directory, on: loop) { saved in
         builds += 1
-        print("build \(builds): saved", saved.joined(separator: ", "))
+        print("build \(builds): saved", saved.map(shown).joined(separator: ", "))
         fflush(nil)
         _ = run(["echo", "would build now"])
         if builds == 2 { loop.stop() }
@@ -77,7 +83,7 @@ do {
     } else {
         let command = Array(arguments.dropFirst())
         _ = try watch(arguments.first!, on: .current) { saved in
-            print("saved", saved.joined(separator: ", "))
+            print("saved", saved.map(shown).joined(separator: ", "))
             fflush(nil)
             let status = run(command)
             print(status == 0 ? "done" : "failed (\(status))")

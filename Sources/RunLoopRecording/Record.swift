@@ -25,7 +25,7 @@ public struct Record: Sendable, CustomStringConvertible {
     public var foreignCalls: Int { contents.foreignCalls }
     /// The names of the threads, by their numbers. The first one is `main`.
     public let threads: [Int: String]
-    /// Whether the record has all of the run, and if not, why. Damage is found by comparing all bytes with their sums.
+    /// The end of the record: it has all of the run, or a reason why not. Damage is found by comparing all bytes with their sums.
     public let end: RecordEnd
     /// The numbers of events, by thread.
     private let counts: [Int: UInt64]
@@ -135,13 +135,14 @@ public struct Record: Sendable, CustomStringConvertible {
     }
 
     public var description: String {
-        var text = "process \(process), recorded from \(wallTimeAtBegin): \(arguments.joined(separator: " "))\n"
+        var text =
+            "process \(process), recorded from \(wallTimeAtBegin): \(escaped(arguments.joined(separator: " ")))\n"
         text += "\(end)\n"
         if !keepsPayloads { text += "without the bytes that were read\n" }
         if foreignCalls > 0 { text += "\(foreignCalls) calls of threads that are not recorded\n" }
         for (number, name) in threads.sorted(by: { $0.key < $1.key }) {
             let count = counts[number] ?? 0
-            text += "thread \(number), \(name): \(count) \(count == 1 ? "event" : "events")\n"
+            text += "thread \(number), \(escaped(name)): \(count) \(count == 1 ? "event" : "events")\n"
         }
         return text
     }

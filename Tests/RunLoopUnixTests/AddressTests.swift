@@ -22,6 +22,12 @@ struct AddressTests {
         #expect(try endpoint.withSystemBytes { try Endpoint(systemBytes: $0) }.path == path)
     }
 
+    @Test("the description of a path is one line, whatever is in the path")
+    func describedPath() throws {
+        let endpoint = try Endpoint(path: "/tmp/a\nb\u{1B}[2J")
+        #expect(endpoint.description == #"/tmp/a\nb\u001b[2J"# && endpoint.path == "/tmp/a\nb\u{1B}[2J")
+    }
+
     @Test("bytes that are no address are refused")
     func malformed() {
         func refusal(_ bytes: [UInt8]) -> Int32? {

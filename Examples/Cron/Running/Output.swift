@@ -54,7 +54,8 @@ struct LineCutter {
 
     static let longest = 4_096
 
-    /// Calls `body` with each complete line. Bytes that are not UTF-8 become U+FFFD.
+    /// Calls `body` with each complete line. Bytes that are not UTF-8 become U+FFFD, and control characters but tabs are
+    /// escaped: the lines are shown on terminals.
     mutating func cut(_ bytes: [UInt8], _ body: (String) -> Void) {
         for byte in bytes {
             if byte == UInt8(ascii: "\n") {
@@ -72,7 +73,12 @@ struct LineCutter {
     }
 
     private mutating func take(_ body: (String) -> Void) {
-        body(String(decoding: line, as: UTF8.self))
+        let scalars = String(decoding: line, as: UTF8.self).unicodeScalars
+        body(
+            scalars.map { scalar in
+                let isControl = scalar.properties.generalCategory == .control && scalar != "\t"
+                return isControl ? scalar.escaped(asASCII: true) : String(scalar)
+            }.joined())
         line.removeAll(keepingCapacity: true)
     }
 }

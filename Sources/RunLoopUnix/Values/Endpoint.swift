@@ -216,9 +216,9 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// For example `127.0.0.1:80`, `[::1]:80`, or a path.
+    /// For example `127.0.0.1:80`, `[::1]:80`, or a path, which is one line: a client chooses that of its own socket.
     public var description: String {
-        if let path { return path.isEmpty ? "unnamed" : path }
+        if let path { return path.isEmpty ? "unnamed" : escaped(path) }
         guard let address, let port else { return "unknown" }
         return family == AF_INET6 ? "[\(address)]:\(port)" : "\(address):\(port)"
     }

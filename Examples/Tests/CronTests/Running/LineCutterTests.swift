@@ -26,4 +26,9 @@ struct LineCutterTests {
         #expect(lines([longest + "y\nz"]) == [longest, "y", "z"])
         #expect(lines([longest, longest, "\n"]) == [longest, longest])
     }
+
+    @Test("has no control characters, which would move the cursor of a terminal that shows it")
+    func control() {
+        #expect(lines(["a\tb\r\u{1B}[2J\u{7F}\u{9B}é\n"]) == [#"a\#tb\r\u{1B}[2J\u{7F}\u{009B}é"#])
+    }
 }
