@@ -18,12 +18,12 @@ internal import RunLoopUnix
 ///
 /// The record is written into a mapped file, so that it has everything whichever way the process ends. The file is a new one with
 /// the mode 600, because it has whatever the program has read; a regular file with its name is removed first. If the record stops
-/// before the program, at its limit or because the system has no room or another program has shortened the file, the program goes
-/// on, and a line on standard error says why. While a program is recorded, the order of a `Set` or
+/// before the program, at its limit or because the system has no room or another program has shortened the file, the program
+/// continues, and a line on standard error says why. While a program is recorded, the order of a `Set` or
 /// `Dictionary` depends on its contents and on the process's seeds of hashing alone, and relays copy bytes through the process.
 ///
 /// - Parameters:
-///   - path: the file. What is there and no regular file is left alone, which is an error.
+///   - path: the file. Anything but a regular file there is left alone, and an error.
 ///   - options: a limit, and whether payloads are kept.
 ///   - body: called once, on this thread.
 /// - Throws: ``RecordError`` if the file cannot be written; the error of `body`.

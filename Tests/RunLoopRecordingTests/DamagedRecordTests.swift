@@ -50,7 +50,8 @@ import Testing
         }
     }
 
-    @Test(arguments: seeds(usually: 1)) func `a changed byte is told before the program begins`(seed: UInt64) throws {
+    @Test(arguments: seeds(usually: 1)) func `a changed byte is reported before the program begins`(seed: UInt64) throws
+    {
         let record = RecordPath()
         let log = try withRecording(to: record.path) { tick($0, times: 30) }
         let whole = record.bytes
@@ -77,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `a piece that is missing between others is told, with its thread`() throws {
+    @Test func `a missing piece between others is reported with its thread`() throws {
         let record = RecordPath()
         var options = RecordingOptions()
         options.chunkSize = 256

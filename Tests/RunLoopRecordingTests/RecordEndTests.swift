@@ -83,7 +83,7 @@ private func replayToTheEnd(limit: Int, until event: UInt64?) throws {
         #expect(fstat(former, &status) == 0 && status.st_size == 3 && status.st_nlink == 0)
     }
 
-    @Test func `what is no regular file is not replaced by a record`() throws {
+    @Test func `a record replaces nothing but a regular file`() throws {
         let record = RecordPath()
         unlink(record.path)
         mkfifo(record.path, 0o600)
@@ -93,7 +93,7 @@ private func replayToTheEnd(limit: Int, until event: UInt64?) throws {
         #expect(throws: RecordError.file(record.path, errno: EEXIST)) { try withRecording(to: record.path) { _ in } }
     }
 
-    @Test func `a program goes on when its record is truncated, and says so once`() async throws {
+    @Test func `a program continues when its record is truncated, and says so once`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             try recordAndTruncate()
         }
@@ -102,7 +102,7 @@ private func replayToTheEnd(limit: Int, until event: UInt64?) throws {
         #expect(lines.count == 1, "\(text)")
     }
 
-    @Test func `a record that had no room is told, by the program and by its replay`() async throws {
+    @Test func `a program reports that its record had no room, and so does the replay`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             try recordWithoutRoom()
         }

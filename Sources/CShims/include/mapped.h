@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/// A file that is mapped in places, and what is said when the system takes one of them away.
+/// A file that is mapped in places, with the sentence for the loss of one of them.
 typedef struct rlk_mapped_file rlk_mapped_file;
 
 /// A file whose loss is reported with a sentence, which is copied; `NULL` without memory.
@@ -19,7 +19,7 @@ int rlk_guard_mapping(rlk_mapped_file *_Nonnull file, void *_Nonnull start, size
 /// Before it is unmapped.
 void rlk_unguard_mapping(void *_Nonnull start);
 
-/// Whether a mapping of the file has been replaced.
+/// 1 if a mapping of the file has been replaced.
 int rlk_is_lost(const rlk_mapped_file *_Nonnull file);
 
 #endif

@@ -49,7 +49,7 @@ final class FlightMemory: Sendable {
         }
         self.base = base
         mapped = path.flatMap {
-            rlk_make_mapped_file("\($0): the file of the flight is lost; the loop goes on without\n")
+            rlk_make_mapped_file("\($0): the file of the flight is lost; the loop continues without it\n")
         }
         if let mapped { rlk_guard_mapping(mapped, base, size) }
         self[.mark] = Self.mark

@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// The newest events are kept, in memory of a fixed size. With a path, that memory is the file: if the process is killed, traps
 /// or hangs, the file has everything until then, and the last handler with its line. The flight of the process before is kept
-/// as `PATH.1`. If another program shortens the file, the loop goes on without a record, and a line on standard error says so.
+/// as `PATH.1`. If another program shortens the file, the loop continues without a record, and a line on standard error says so.
 ///
 /// ```swift
 /// let recorder = try FlightRecorder(loop, at: "/var/lib/daemon/flight")

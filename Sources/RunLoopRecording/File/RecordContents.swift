@@ -25,7 +25,7 @@ final class RecordContents: Sendable {
     // They keep the memory of the tapes.
     private let parts: [RecordPart]
     private let tails: [RecordTail]
-    // Unsafe, because they are pointers: to memory that nobody changes.
+    // Unsafe, because they are pointers: to memory that does not change.
     private nonisolated(unsafe) let tapes: [UInt32: RecordedTape]
 
     init(_ path: String) throws(RecordError) {

@@ -9,9 +9,9 @@ public enum RecordEnd: Sendable, Hashable, CustomStringConvertible {
     case processEnded
     /// The record has less than was written: the file was cut, or one of its parts is missing.
     case cut
-    /// The recording has come to ``RecordingOptions/limit``; the program went on.
+    /// The recording has come to ``RecordingOptions/limit``; the program continued.
     case limit
-    /// The system had no room for more, for the given reason; the program went on.
+    /// The system had no room for more, for the given reason; the program continued.
     case noRoom(errno: Int32)
     /// The process with this number runs and is still recorded.
     case beingWritten(process: Int)

@@ -73,7 +73,7 @@ final class RecordFile: Sendable {
             unlink(path)
         }
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        // Without what the process's mask takes away.
+        // Also if the process's mask takes some of it away.
         guard descriptor >= 0, fchmod(descriptor, 0o600) == 0 else { return .failure(Reason(number: errno)) }
         return .success(descriptor)
     }

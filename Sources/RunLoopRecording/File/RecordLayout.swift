@@ -27,7 +27,7 @@ enum RecordLayout {
         case state
     }
     static let chunkHead = 64
-    /// What a ``ChunkState`` can count.
+    /// The most bytes that a ``ChunkState`` can count.
     static let largestChunk = 1 << 20 - 1
 
     /// The files of a record: the first one has its name.

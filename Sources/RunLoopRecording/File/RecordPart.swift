@@ -91,7 +91,7 @@ final class RecordPart: Sendable {
 final class RecordTail: Sendable {
     let tape: UInt32
     let state: ChunkState
-    // Unsafe, because it is a pointer: to memory of this object that nobody changes.
+    // Unsafe, because it is a pointer: to memory of this object that does not change.
     nonisolated(unsafe) let content: UnsafeRawBufferPointer
 
     init(_ place: RecordPart.Place) {

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A loop that goes on for a while when its flight was truncated.
+/// A loop that continues for a while when its flight was truncated.
 private func truncateFlight() throws {
     let path = "/tmp/rlk-truncated-flight-\(getpid())"
     defer { unlink(path) }
@@ -386,7 +386,7 @@ struct FlightTests {
         }
     }
 
-    @Test("a loop goes on when another program truncates the file of its flight, and says so once")
+    @Test("a loop continues when another program truncates the file of its flight, and says so once")
     func truncated() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             try truncateFlight()
