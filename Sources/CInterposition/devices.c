@@ -7,9 +7,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "escapes.h"
 #include "real.h"
 
-// Random numbers from /dev/random and /dev/urandom, which are opened as files.
+// Random numbers from /dev/random and /dev/urandom, which are opened as files. Other files are the system's.
 
 REAL(int, open, const char *, int, mode_t)
 REAL(int, openat, int, const char *, int, mode_t)
@@ -23,6 +24,10 @@ enum { most_descriptors = 4096, bits = 8 * sizeof(unsigned long) };
 static _Atomic unsigned long devices[most_descriptors / bits];
 
 static int is_random(const char *path) { return strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0; }
+
+static void escape(const char *path, int flags) {
+    rlk_escape_to_file("opens the system's file", path, (flags & O_ACCMODE) != O_RDONLY || flags & O_CREAT);
+}
 
 static int note(const char *path, int descriptor) {
     if (descriptor >= 0 && descriptor < most_descriptors && rlk_is_simulated() && is_random(path))
@@ -44,11 +49,13 @@ static int is_noted(int descriptor) {
 
 int open(const char *path, int flags, ...) {
     MODE(flags);
+    escape(path, flags);
     return note(path, real_open()(path, flags, mode));
 }
 
 int openat(int folder, const char *path, int flags, ...) {
     MODE(flags);
+    escape(path, flags);
     return note(path, real_openat()(folder, path, flags, mode));
 }
 
@@ -70,7 +77,10 @@ static ssize_t read_random(void *cookie, char *bytes, size_t count) {
 }
 
 FILE *fopen(const char *restrict path, const char *restrict mode) {
-    if (!rlk_is_simulated() || !is_random(path)) return real_fopen()(path, mode);
+    if (!rlk_is_simulated() || !is_random(path)) {
+        escape(path, *mode == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR);
+        return real_fopen()(path, mode);
+    }
     return fopencookie(NULL, mode, (cookie_io_functions_t){.read = read_random});
 }
 

@@ -1,10 +1,14 @@
 #define _GNU_SOURCE
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "escapes.h"
 #include "real.h"
 
-// Timers of Dispatch are real. A thread of a simulation computes their dates from a simulated clock, so these are moved to the
+// Blocks, timers and sources of Dispatch come to threads of its own, which no simulation knows: each is an escape.
+//
+// Its timers are real. A thread of a simulation computes their dates from a simulated clock, so these are moved to the
 // same distance from the real present: a task that sleeps outside of the simulation sleeps as long as it wants to.
 //
 // All weak, because a program may have Dispatch in itself, or not at all.
@@ -18,6 +22,18 @@ extern dispatch_time_t dispatch_walltime(const void *when, int64_t delta) __attr
 REAL(void, dispatch_after, dispatch_time_t, void *, void *)
 REAL(void, dispatch_after_f, dispatch_time_t, void *, void *, void (*)(void *))
 REAL(void, dispatch_source_set_timer, void *, dispatch_time_t, uint64_t, uint64_t)
+
+REAL(void, dispatch_async, void *, void *)
+REAL(void, dispatch_async_f, void *, void *, void (*)(void *))
+REAL(void, dispatch_barrier_async, void *, void *)
+REAL(void, dispatch_barrier_async_f, void *, void *, void (*)(void *))
+REAL(void, dispatch_group_async, void *, void *, void *)
+REAL(void, dispatch_group_async_f, void *, void *, void *, void (*)(void *))
+REAL(void, dispatch_group_notify, void *, void *, void *)
+REAL(void, dispatch_group_notify_f, void *, void *, void *, void (*)(void *))
+REAL(void, dispatch_apply, size_t, void *, void *)
+REAL(void, dispatch_apply_f, size_t, void *, void *, void (*)(void *, size_t))
+REAL(void *, dispatch_source_create, const void *, uintptr_t, uintptr_t, void *)
 
 #define ON_REAL_TIME(call)                                                                                             \
     do {                                                                                                               \
@@ -37,12 +53,74 @@ static dispatch_time_t real_date(dispatch_time_t when) {
     return when;
 }
 
+static void escape(void) { rlk_escape("hands a block to Dispatch, whose threads are none of the simulation", NULL); }
+
+__attribute__((weak)) void dispatch_async(void *queue, void *block) {
+    escape();
+    ON_REAL_TIME(real_dispatch_async()(queue, block));
+}
+
+__attribute__((weak)) void dispatch_async_f(void *queue, void *context, void (*work)(void *)) {
+    escape();
+    ON_REAL_TIME(real_dispatch_async_f()(queue, context, work));
+}
+
+__attribute__((weak)) void dispatch_barrier_async(void *queue, void *block) {
+    escape();
+    ON_REAL_TIME(real_dispatch_barrier_async()(queue, block));
+}
+
+__attribute__((weak)) void dispatch_barrier_async_f(void *queue, void *context, void (*work)(void *)) {
+    escape();
+    ON_REAL_TIME(real_dispatch_barrier_async_f()(queue, context, work));
+}
+
+__attribute__((weak)) void dispatch_group_async(void *group, void *queue, void *block) {
+    escape();
+    ON_REAL_TIME(real_dispatch_group_async()(group, queue, block));
+}
+
+__attribute__((weak)) void dispatch_group_async_f(void *group, void *queue, void *context, void (*work)(void *)) {
+    escape();
+    ON_REAL_TIME(real_dispatch_group_async_f()(group, queue, context, work));
+}
+
+__attribute__((weak)) void dispatch_group_notify(void *group, void *queue, void *block) {
+    escape();
+    ON_REAL_TIME(real_dispatch_group_notify()(group, queue, block));
+}
+
+__attribute__((weak)) void dispatch_group_notify_f(void *group, void *queue, void *context, void (*work)(void *)) {
+    escape();
+    ON_REAL_TIME(real_dispatch_group_notify_f()(group, queue, context, work));
+}
+
+// The caller has a share of the calls.
+__attribute__((weak)) void dispatch_apply(size_t count, void *queue, void *block) {
+    escape();
+    real_dispatch_apply()(count, queue, block);
+}
+
+__attribute__((weak)) void dispatch_apply_f(size_t count, void *queue, void *context, void (*work)(void *, size_t)) {
+    escape();
+    real_dispatch_apply_f()(count, queue, context, work);
+}
+
+__attribute__((weak)) void *dispatch_source_create(const void *type, uintptr_t handle, uintptr_t mask, void *queue) {
+    rlk_escape("makes a source of Dispatch, whose threads are none of the simulation", NULL);
+    void *source;
+    ON_REAL_TIME(source = real_dispatch_source_create()(type, handle, mask, queue));
+    return source;
+}
+
 __attribute__((weak)) void dispatch_after(dispatch_time_t when, void *queue, void *block) {
+    escape();
     when = real_date(when);
     ON_REAL_TIME(real_dispatch_after()(when, queue, block));
 }
 
 __attribute__((weak)) void dispatch_after_f(dispatch_time_t when, void *queue, void *context, void (*work)(void *)) {
+    escape();
     when = real_date(when);
     ON_REAL_TIME(real_dispatch_after_f()(when, queue, context, work));
 }

@@ -208,7 +208,7 @@ unsigned long getauxval(unsigned long type) {
         int is_found = dladdr(__builtin_return_address(0), &caller);
         const char *name = is_found && caller.dli_sname ? caller.dli_sname : is_found ? caller.dli_fname : "a function";
         char why[256];
-        snprintf(why, sizeof why, "%s looks for the clocks of the vDSO, which are real", name);
+        snprintf(why, sizeof why, "looks for the clocks of the vDSO, which are real, in %s", name);
         rlk_simulated_calls.escape(why);
     }
     return real_getauxval()(type);

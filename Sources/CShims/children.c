@@ -2,6 +2,8 @@
 
 #include "children.h"
 
+#include "simulated.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -194,7 +196,9 @@ static int start_reaper(pid_t pid, int descriptor) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &saved);
     pthread_t thread;
+    unsigned *answers = rlk_set_simulated(NULL);
     int error = pthread_create(&thread, &attributes, reap, orphan);
+    rlk_set_simulated(answers);
     pthread_sigmask(SIG_SETMASK, &saved, NULL);
     pthread_attr_destroy(&attributes);
     if (error) free(orphan);

@@ -26,6 +26,8 @@ int rlk_is_in_simulation(void) { return simulated_answers != NULL; }
 __attribute__((disable_sanitizer_instrumentation))
 int rlk_is_simulated(void) { return simulated_answers && *simulated_answers != rlk_answers_nothing; }
 
+int rlk_is_answered_from(const unsigned *answers) { return simulated_answers == answers; }
+
 int rlk_is_explored(void) { return simulated_answers && *simulated_answers == rlk_answers_and_explores; }
 
 /// A lock, and the number of a thread that has it.

@@ -42,10 +42,7 @@ enum SimulatedCalls {
                 copy.copyBytes(from: users)
                 return copy.baseAddress?.assumingMemoryBound(to: CChar.self)
             },
-            escape: { why in
-                let words = String(cString: why!)
-                caller.timeline.noteEscape(to: caller.thread) { _, _ in words }
-            },
+            escape: { caller.timeline.noteEscape(of: caller.thread, String(cString: $0!)) },
             signal: { Int32(AddressWaits.signal(UInt(bitPattern: $0), bits: $1, most: Int($2))) })
         rlk_answer_calls(calls)
     }()

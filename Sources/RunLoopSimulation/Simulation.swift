@@ -359,19 +359,27 @@ public final class Simulation: Sendable, Opaque {
     /// same bytes. Empty unless the simulation is traced.
     public var trace: [String] { timeline.state.withLock { $0.lines } }
 
-    /// Tasks that came to a loop of the simulation from outside of it, one line each, in order: the time and the
-    /// thread.
+    /// What has left the simulation or has come to it from outside, one line each, in order, with the thread and the time.
     ///
-    /// Such a task was on Swift's default executor, on the default clock, or on a thread that is not the simulation's.
-    /// Its time of return depends on real time, which the simulation cannot see, so the run is not the same each time.
-    /// A task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a loop's clock. With
-    /// captured executors, every task that a thread of the simulation starts stays inside, on any clock of Swift's. A
-    /// traced simulation has the same lines in its ``trace``.
+    /// A task that comes back to a loop was on Swift's default executor, on the default clock, or on a thread that is not
+    /// the simulation's. Its time of return depends on real time, which the simulation cannot see, so the run is not the
+    /// same each time. A task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a loop's
+    /// clock. With captured executors, every task that a thread of the simulation starts stays inside, on any clock of
+    /// Swift's.
+    ///
+    /// A post of a thread outside is an escape as well, with its caller, unless the time is held. With captured executors
+    /// so are other acts of a thread that reach beyond the simulation: a block for Dispatch, a thread, a socket or a file
+    /// of the C library. Each kind is reported once for a thread. A traced simulation has the same lines in its ``trace``.
     public var escapes: [String] { timeline.state.withLock { $0.escapes } }
 
     /// Notes that the calling thread's code is not all in the simulation.
     package func noteEscape(_ why: String) {
         timeline.noteEscape(to: place.thread) { _, _ in why }
+    }
+
+    /// Notes that the calling thread, which is none of the simulation, has a task go on that has been in it.
+    package func noteDeparture(of job: UnownedJob) {
+        timeline.noteTouch(of: timeline.main, "resumes \(job.task), which goes on outside,")
     }
 
     /// Records an error thrown by the program of a host that may not fail.

@@ -110,6 +110,12 @@ struct VirtualWaker: Waker {
 
     var now: RunLoop.Instant { timeline.now }
 
+    var notesMail: Bool { true }
+
+    func mailComes() {
+        timeline.noteTouch(of: thread, "posts to \(thread.name)")
+    }
+
     func tookJob(_ job: UnownedJob) {
         if let driver = RunLoop.installed?.virtualDriver, driver.timeline === timeline {
             timeline.schedule?.jobCame(job, from: driver.thread.number, to: thread.number)

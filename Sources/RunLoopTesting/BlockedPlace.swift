@@ -2,7 +2,7 @@ internal import CShims
 internal import RunLoopCore
 internal import Runtime
 
-/// The place in a program that asks a simulation for something: for a wait, or for what it does not answer.
+/// The place in a program that asks a simulation for a wait, or for something that no simulation answers.
 enum BlockedPlace {
     /// The functions, by the addresses of the calls that led there; `nil` for none.
     private static let functions = Locked<[[UInt]: String?]>([:])
@@ -31,16 +31,18 @@ enum BlockedPlace {
         return words
     }
 
-    private static let ownModules = [
+    /// Modules that are not the program's: this library, and those of which functions are copied into programs.
+    private static let otherModules = [
         "RunLoopCore", "RunLoopLibevent", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation",
-        "RunLoopHosts",
-        "RunLoopExploration", "RunLoopTesting",
+        "RunLoopHosts", "RunLoopExploration", "RunLoopTesting", "Foundation", "FoundationEssentials", "Dispatch",
+        "Synchronization",
     ].map { "$s\($0.utf8.count)\($0)" }
 
-    /// Whether a function belongs to the program, and not to this library.
+    /// Whether a function belongs to the program. Its name then begins with a module, and that of one of the standard
+    /// library with a letter.
     private static func isOfProgram(_ function: String) -> Bool {
-        function.hasPrefix("$s") && !symbol(of: function).isSwiftThunk
-            && !ownModules.contains(where: function.hasPrefix)
+        function.hasPrefix("$s") && function.dropFirst(2).first?.isNumber == true
+            && !otherModules.contains(where: function.hasPrefix) && !symbol(of: function).isSwiftThunk
     }
 
     private static func symbol(of function: String) -> SymbolicatedBacktrace.Symbol {

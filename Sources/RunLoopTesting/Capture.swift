@@ -1,6 +1,7 @@
 internal import CShims
 internal import RunLoopCore
 internal import RunLoopSimulation
+internal import Synchronization
 
 /// A world of a simulation that includes Swift's default executor and the main actor: the world of the test's own
 /// threads, or of a host's process, which has a main thread of its own.
@@ -17,6 +18,31 @@ final class Capture: Sendable {
     private init(_ simulation: Simulation, in world: any World, _ main: RunLoop.Executor) {
         (self.simulation, self.world, self.main) = (simulation, world, main)
         pool = simulation.executorWidth.map { Pool(ofWidth: $0, in: world, simulation) }
+        Self.count.add(1, ordering: .relaxed)
+    }
+
+    deinit {
+        Self.count.subtract(1, ordering: .relaxed)
+        Self.homes.withLock { homes in homes = homes.filter { $0.value.capture != nil } }
+    }
+
+    private struct Home {
+        weak var capture: Capture?
+    }
+
+    /// Where tasks have run, by their numbers.
+    private static let homes = Locked<[Int: Home]>([:])
+    private static let count = Atomic(0)
+
+    private func remember(_ job: UnownedJob) {
+        if let number = job.taskNumber { Self.homes.withLock { $0[number] = Home(capture: self) } }
+    }
+
+    /// Tells the simulation that a thread outside of it, the calling one, resumes one of its tasks.
+    static func noteDeparture(of job: UnownedJob) {
+        guard count.load(ordering: .relaxed) > 0, let number = job.taskNumber else { return }
+        let capture = homes.withLock { $0.removeValue(forKey: number)?.capture }
+        capture?.simulation.noteDeparture(of: job)
     }
 
     private static let current = WorldLocal<Capture?> { _ in nil }
@@ -46,6 +72,7 @@ final class Capture: Sendable {
 
     /// Takes a job of the default executor; `false` if the simulation is over.
     func take(_ job: UnownedJob) -> Bool {
+        remember(job)
         if rlk_take_step() != 0, let rest = simulation.restAfterSteps() { return take(job, after: rest) }
         return pool?.take(job) ?? standIn.standIn(for: job)
     }
@@ -58,6 +85,7 @@ final class Capture: Sendable {
 
     /// - Returns: `false` if the simulation is over.
     func takeForMainActor(_ job: UnownedJob) -> Bool {
+        remember(job)
         if rlk_take_step() != 0, let rest = simulation.restAfterSteps() {
             return postpone(job, by: rest) { [self] in takeForMainActor($0) }
         }

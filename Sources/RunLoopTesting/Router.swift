@@ -44,7 +44,11 @@ final class Router: TaskExecutor, SchedulingExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        if let capture = Capture.ofThread, capture.take(job) { return }
+        if let capture = Capture.ofThread {
+            if capture.take(job) { return }
+        } else {
+            Capture.noteDeparture(of: job)
+        }
         platform.enqueue(ExecutorJob(job))
     }
 
@@ -79,7 +83,11 @@ private final class MainRouter: MainExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        if let capture = Capture.ofThread, capture.takeForMainActor(job) { return }
+        if let capture = Capture.ofThread {
+            if capture.takeForMainActor(job) { return }
+        } else {
+            Capture.noteDeparture(of: job)
+        }
         platform.enqueue(ExecutorJob(job))
     }
 

@@ -39,7 +39,7 @@ private enum Kind: String, CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    /// What the first one calls, and the others.
+    /// The calls of the first thread and of the others.
     func make() -> (first: @Sendable (() -> Void) -> Void, others: @Sendable (() -> Void) -> Void) {
         switch self {
         case .mutex:
@@ -76,7 +76,7 @@ private enum Kind: String, CaseIterable, CustomTestStringConvertible {
 
 @Suite("Locks of simulated threads")
 struct LockTests {
-    @Test("a lock that a thread has over a sleep lets the others go on, and the time", arguments: Kind.allCases)
+    @Test("a lock that a thread has over a sleep stops neither the others nor the time", arguments: Kind.allCases)
     private func heldOverSleep(_ kind: Kind) {
         withSimulation { simulation in
             simulation.captureExecutors()
@@ -113,7 +113,7 @@ struct LockTests {
         }
     }
 
-    @Test("readers that wait for a writer go on together, before writers that came later")
+    @Test("readers that wait for a writer continue together, before writers that came later")
     func readersGoOn() {
         withSimulation { simulation in
             simulation.captureExecutors()
@@ -198,7 +198,7 @@ struct LockTests {
         nonisolated(unsafe) static var once = pthread_once_t()
     }
 
-    @Test("who wants a value that another thread initializes waits for it, in virtual time")
+    @Test("a value that another thread initializes is waited for in virtual time")
     func initializations() {
         withSimulation { simulation in
             simulation.captureExecutors()
@@ -311,7 +311,7 @@ struct LockTests {
         #expect(guarded.mutex.withLock { $0 } >= 8000)
     }
 
-    @Test("a deadlock of locks names the threads, what they wait for, and where")
+    @Test("a deadlock of locks is reported with its threads, its locks and its functions")
     func deadlock() {
         withSimulation { simulation in
             simulation.captureExecutors()
@@ -399,7 +399,7 @@ struct LockTests {
         }
     }
 
-    @Test("a lock that a killed process has is never given back, and who waits for it is told")
+    @Test("a report says that a lock of a killed process is never given back")
     func killed() {
         withSimulation { simulation in
             simulation.captureExecutors()

@@ -81,8 +81,8 @@ struct rlk_simulated_calls {
     int (*groups)(unsigned *groups, int room);
     /// The text of `/etc/passwd`, which the caller frees.
     char *(*users)(size_t *length);
-    /// Notes that something has left the simulation.
-    void (*escape)(const char *why);
+    /// Notes that the calling thread leaves the simulation: it does what the words say.
+    void (*escape)(const char *what);
     /// Ends the first waits at an address for one of the bits, and returns their number. Called on any thread.
     int (*signal)(const void *address, uint32_t bits, int most);
 };
@@ -120,6 +120,9 @@ void rlk_free_answers(unsigned *answers);
 
 /// Whether the calling thread is one of a simulation, which may answer calls.
 int rlk_is_in_simulation(void);
+
+/// Whether it is one of the simulation with these answers.
+int rlk_is_answered_from(const unsigned *answers);
 
 /// Whether a simulation answers the calls of the calling thread.
 int rlk_is_simulated(void);

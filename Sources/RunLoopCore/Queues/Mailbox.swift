@@ -28,6 +28,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// Where mail waits for the loop of a recorded or replayed world.
     private let gate: MailGate<Loop>?
     let waker: any Waker
+    private let notesMail: Bool
     /// The name of the loop's thread, if it has one.
     let name: String?
 
@@ -51,6 +52,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     init(waker: any Waker, name: String? = nil) {
         self.waker = waker
+        notesMail = waker.notesMail
         self.name = name
         gate = waker.mailOrder.map { MailGate($0) }
         signal = Atomic(gate == nil ? Signal.none : Signal.mail)
@@ -91,6 +93,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     @inline(__always)
     private func add(_ add: (inout Mail<Loop>) -> Void) -> Bool {
+        if notesMail { waker.mailComes() }
         var isAsleep = false
         let isClosed = state.withLock { state in
             add(&state.mail)

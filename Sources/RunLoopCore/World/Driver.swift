@@ -68,6 +68,12 @@ package protocol Waker: Sendable {
     /// A job of a task has come from another thread, the calling one.
     func tookJob(_ job: UnownedJob)
 
+    /// Whether it is told of mail.
+    var notesMail: Bool { get }
+
+    /// Mail that is no job comes from the calling thread.
+    func mailComes()
+
     /// The order in which the loop takes its mail; `nil` for that in which the mail comes.
     var mailOrder: (any MailOrder)? { get }
 }
@@ -76,4 +82,8 @@ extension Waker {
     package var mailOrder: (any MailOrder)? { nil }
 
     package func tookJob(_ job: UnownedJob) {}
+
+    package var notesMail: Bool { false }
+
+    package func mailComes() {}
 }

@@ -56,19 +56,6 @@ extension Timeline {
         history.record(.step(step, owner: owner), in: name, at: now)
     }
 
-    /// Notes that a task has come back from outside of the simulation.
-    ///
-    /// - Parameter what: makes the line from the thread's name and the time.
-    func noteEscape(to thread: Thread, _ what: (String, RunLoop.Instant) -> String) {
-        let escape = state.withLock { state in
-            let escape = what(thread.name, state.clock.now)
-            state.escapes.append(escape)
-            return escape
-        }
-        writeLine("escape: \(escape)", of: thread.name)
-        record(thread) { .note("escape: \(escape)", thread: $0) }
-    }
-
     // MARK: Looks and marks
 
     /// Looks if the position has come, when the lock is not held.

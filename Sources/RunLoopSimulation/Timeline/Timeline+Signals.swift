@@ -6,6 +6,7 @@ extension Timeline {
     func beginWait(_ thread: Thread, at address: UInt, bits: UInt32) {
         let number = count(thread)
         AddressWaits.begin(of: thread, at: address, bits: bits) { [self] in
+            noteTouch(of: thread, "ends a wait of \(thread.name)")
             change { state in
                 guard thread.signalWaits == number else { return }
                 switch thread.rest {

@@ -84,6 +84,8 @@ extension Timeline {
         var outside: OutsideWait?
         var lines: [String] = []
         var escapes: [String] = []
+        /// The escapes that were reported already, without their times and places: each is reported once.
+        var knownEscapes: Set<String> = []
 
         // Mutating, because a nonmutating method would copy the whole state.
 

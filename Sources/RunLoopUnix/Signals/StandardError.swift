@@ -84,6 +84,9 @@ public final class StandardError: TextOutputStream, Sendable {
         var thread = pthread_t()
         // Unmanaged: C passes a pointer to the thread, which takes over the reference.
         let context = Unmanaged.passRetained(self)
+        // It writes in real time, also for a simulation, and touches none.
+        let flag = rlk_set_simulated(nil)
+        defer { rlk_set_simulated(flag) }
         let status = pthread_create(
             &thread, nil,
             { context in
