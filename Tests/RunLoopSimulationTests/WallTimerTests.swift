@@ -14,6 +14,22 @@ private struct Every: WallSchedule {
 }
 
 private let hour: Int64 = 3600
+/// Each minute; it counts how often it is asked.
+private final class Counted: WallSchedule {
+    private let count = Counter()
+
+    var questions: Int { count.value }
+
+    func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? {
+        count.add()
+        return Every(seconds: 60).next(after: time)
+    }
+}
+
+private struct SingleFuture: WallSchedule {
+    func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? { .distantFuture }
+}
+
 private let start = WallTime(secondsSince1970: 1_000 * 24 * hour)
 
 private func at(_ hours: Double) -> RunLoop.WallTime { start + .milliseconds(Int64((hours * 3_600_000).rounded())) }
@@ -349,3 +365,41 @@ struct WallTimeTests {
         #expect(RunLoop.WallTime(nanoseconds: -1_000_000_000).secondsSince1970 == -1)
     }
 }
+    @Test("A delay that a name decides is stable, below its limit, and spread evenly over names")
+    func delayed() {
+        let limit = Duration.seconds(900)
+        let delays = (0..<9000).map { number in
+            let schedule = Every(seconds: hour).delayed(upTo: limit, by: "backup on host \(number)")
+            let first = schedule.next(after: start)!
+            #expect(schedule.next(after: first) == first + .seconds(hour))
+            #expect(schedule.next(after: first - .nanoseconds(1)) == first)
+            // The delay of the date that is `start`, or the time until the next date's.
+            return (first.nanoseconds - start.nanoseconds) % (hour * 1_000_000_000)
+        }
+        #expect(delays.allSatisfy { (0..<900_000_000_000).contains($0) })
+        for tenth in 0..<10 as Range<Int64> {
+            let count = delays.filter { $0 / 90_000_000_000 == tenth }.count
+            #expect((800...1000).contains(count))
+        }
+        // The same in each process and version.
+        let fixed = Every(seconds: hour).delayed(upTo: limit, by: "backup").next(after: start)!
+        #expect("\(fixed)" == "1972-09-27T00:00:27.023482144Z")
+    }
+
+    @Test("A timer of a delayed schedule fires at its dates, and continues from its last one")
+    func delayedTimer() {
+        let schedule = Every(seconds: hour).delayed(upTo: .seconds(600), by: "backup")
+        let first = schedule.next(after: start)!
+        withSimulation(startingAt: start) { simulation in
+            var fires: [RunLoop.WallTime] = []
+            let timer = WallTimer(schedule) { _ in fires.append(simulation.wallTime) }
+            simulation.loop.add(timer, forMode: .default)
+            simulation.advance(by: .seconds(2 * hour))
+            #expect(fires == [first, first + .seconds(hour)])
+            let next = WallTimer(schedule, after: timer.lastDate) { _ in }
+            simulation.loop.add(next, forMode: .default)
+            #expect(next.fireDate == first + .seconds(2 * hour))
+        }
+        #expect(WallTime.distantFuture == SingleFuture().delayed(upTo: .seconds(1), by: "x").next(after: start))
+    }
+
