@@ -210,7 +210,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "RunLoopCalendarTests", dependencies: ["RunLoopCalendar", "RunLoopFoundation", "TestSupport"],
+            name: "RunLoopCalendarTests",
+            dependencies: ["RunLoopCalendar", "RunLoopFoundation", "RunLoopSimulation", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],

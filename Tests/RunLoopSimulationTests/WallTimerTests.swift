@@ -1,5 +1,6 @@
 import RunLoopKit
 import RunLoopSimulation
+import TestSupport
 import Testing
 
 private typealias WallTime = RunLoop.WallTime
@@ -13,7 +14,6 @@ private struct Every: WallSchedule {
     }
 }
 
-private let hour: Int64 = 3600
 /// Each minute; it counts how often it is asked.
 private final class Counted: WallSchedule {
     private let count = Counter()
@@ -30,6 +30,7 @@ private struct SingleFuture: WallSchedule {
     func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? { .distantFuture }
 }
 
+private let hour: Int64 = 3600
 private let start = WallTime(secondsSince1970: 1_000 * 24 * hour)
 
 private func at(_ hours: Double) -> RunLoop.WallTime { start + .milliseconds(Int64((hours * 3_600_000).rounded())) }
@@ -95,9 +96,7 @@ struct WallTimerTests {
         #expect(lines(.skip, to: 3.75) == ["4.0 at 4.0 missed 3"])
     }
 
-    @Test(
-        "A timer given the last date of another continues from that date, and not before it if the clock was set back"
-    )
+    @Test("A timer given the last date of another continues from that date, and does not repeat it")
     func goesOn() {
         func lines(after hours: Double, _ missedDates: WallTimer.MissedDates = .runOnce, at now: Double) -> [String] {
             let fires = Fires()
@@ -107,8 +106,8 @@ struct WallTimerTests {
                 #expect(timer.lastDate == at(hours))
                 simulation.loop.add(timer, forMode: .default)
                 simulation.advance(by: .seconds(hour))
-                let reference = hours > now + 3 ? at(now) : at(hours)
-                #expect(timer.lastDate == max(reference, at(now.rounded(.down) + 1)))
+                let next = at(now.rounded(.down) + 1)
+                #expect(timer.lastDate == next)
                 timer.invalidate()
             }
             return fires.lines
@@ -118,7 +117,8 @@ struct WallTimerTests {
         #expect(
             lines(after: 1, .runEach, at: 3.5) == ["2.0 at 3.5 missed 0", "3.0 at 3.5 missed 0", "4.0 at 4.0 missed 0"])
         #expect(lines(after: 1, .skip, at: 3.5) == ["4.0 at 4.0 missed 2"])
-        #expect(lines(after: 3, at: 1.5) == [])
+        #expect(lines(after: 2, at: 1.5) == [])
+        #expect(lines(after: 3, at: 1.5) == ["2.0 at 2.0 missed 0"])
         // It was wrong before.
         #expect(lines(after: 5, at: 1.5) == ["2.0 at 2.0 missed 0"])
     }
@@ -163,19 +163,105 @@ struct WallTimerTests {
         #expect(lines == ["1.0 at 24.5 missed 23"])
     }
 
-    @Test("A clock that is set back a little makes no date come twice")
+    @Test("A clock that is set back by less than two dates does not repeat the last one")
     func setBack() {
         let lines = hourly { simulation, timer in
             simulation.advance(by: .seconds(2 * hour + 600))
-            simulation.wallTime = at(0.5)
-            simulation.advance(by: .seconds(hour))
+            simulation.wallTime = at(1.01)
             #expect(timer.fireDate == at(3))
             simulation.advance(by: .seconds(2 * hour))
         }
         #expect(lines == ["1.0 at 1.0 missed 0", "2.0 at 2.0 missed 0", "3.0 at 3.0 missed 0"])
     }
 
-    @Test("A clock that is set back by more than three hours shows a new time, which counts")
+    @Test("A timer that waits when the clock is set back further looks at the present time, and is not silent for long")
+    func setBackFurther() {
+        let minutely = withSimulation(startingAt: start) { simulation in
+            var fires: [RunLoop.WallTime] = []
+            let timer = WallTimer(Every(seconds: 60)) { fires.append($0.fireDate!) }
+            simulation.loop.add(timer, forMode: .default)
+            simulation.advance(by: .seconds(3 * hour + 30))
+            fires = []
+            simulation.wallTime = simulation.wallTime - .seconds(2 * hour)
+            simulation.advance(by: .seconds(60))
+            return fires
+        }
+        #expect(minutely == [at(1) + .seconds(60)])
+        let lines = hourly { simulation, _ in
+            simulation.advance(by: .seconds(2 * hour + 600))
+            simulation.wallTime = at(0.5)
+            simulation.advance(by: .seconds(3 * hour))
+        }
+        #expect(lines.dropFirst(2) == ["1.0 at 1.0 missed 0", "2.0 at 2.0 missed 0", "3.0 at 3.0 missed 0"])
+    }
+
+    @Test("After any step back, the next date is one that the clock has not shown, or lies within two periods")
+    func randomSteps() {
+        for seed in 0..<50 as Range<UInt64> {
+            var numbers = SeededNumbers(seed: seed)
+            withSimulation(startingAt: start) { simulation in
+                var last: RunLoop.WallTime?
+                let timer = WallTimer(Every(seconds: hour)) { timer in
+                    #expect(timer.fireDate != last && simulation.wallTime >= timer.fireDate!, "seed \(seed)")
+                    last = timer.fireDate
+                }
+                simulation.loop.add(timer, forMode: .default)
+                for _ in 0..<40 {
+                    simulation.advance(by: .seconds(Int64.random(in: 0...3 * hour, using: &numbers)))
+                    let step = Int64.random(in: -12 * hour...hour, using: &numbers)
+                    simulation.wallTime = simulation.wallTime + .seconds(step)
+                    simulation.advance(by: .zero)
+                    let silence = timer.fireDate! - simulation.wallTime
+                    #expect(silence <= .seconds(2 * hour), "seed \(seed): \(silence)")
+                }
+            }
+        }
+    }
+
+    @Test("A jump by decades is one step, and misses are counted up to a thousand", arguments: [false, true])
+    func decades(sleeps: Bool) {
+        for missedDates in [WallTimer.MissedDates.runOnce, .skip] {
+            let schedule = Counted()
+            withSimulation(startingAt: RunLoop.WallTime(secondsSince1970: 30)) { simulation in
+                var fires: [String] = []
+                let timer = WallTimer(schedule) { fires.append("\($0.fireDate!) missed \($0.missedFires)") }
+                timer.missedDates = missedDates
+                simulation.loop.add(timer, forMode: .default)
+                simulation.advance(by: .seconds(1))
+                // 2026, and 45 seconds after a minute.
+                let now = RunLoop.WallTime(secondsSince1970: 29_833_331 * 60 + 45)
+                if sleeps {
+                    simulation.sleepMachine(for: now - simulation.wallTime)
+                } else {
+                    simulation.wallTime = now
+                }
+                simulation.advance(by: .seconds(1))
+                let first = missedDates == .runOnce ? RunLoop.WallTime(secondsSince1970: 60) : now - .seconds(45)
+                #expect(fires == ["\(first) missed 1000"])
+                #expect(timer.lastDate == now - .seconds(45) && timer.fireDate == now + .seconds(15))
+                #expect(schedule.questions < 2_000)
+            }
+        }
+    }
+
+    @Test("Dates that are skipped in a jump by decades are counted up to a thousand, with those missed before")
+    func skippedDecades() {
+        withSimulation(startingAt: start) { simulation in
+            var missed: [Int] = []
+            let timer = WallTimer(Every(seconds: 60)) { missed.append($0.missedFires) }
+            (timer.missedDates, timer.grace) = (.skip, .zero)
+            simulation.loop.add(timer, forMode: .default)
+            for _ in 0..<3 {
+                simulation.wallTime = simulation.wallTime + .seconds(600 * 60 + 1)
+                simulation.advance(by: .seconds(1))
+            }
+            #expect(missed == [])
+            simulation.advance(by: .seconds(60))
+            #expect(missed == [1000])
+        }
+    }
+
+    @Test("A clock that is set back by days shows a new time, which counts")
     func corrected() {
         let lines = hourly { simulation, _ in
             simulation.wallTime = at(-24.5)
@@ -184,7 +270,7 @@ struct WallTimerTests {
         #expect(lines == ["-24.0 at -24.0 missed 0"])
     }
 
-    @Test("Also if its last date was earlier: the size of the step counts, and not where it leads")
+    @Test("Dates that have come before the last one come again")
     func correctedBetweenDates() {
         let lines = hourly { simulation, _ in
             simulation.advance(by: .seconds(12 * hour + hour / 2))
@@ -194,19 +280,19 @@ struct WallTimerTests {
         #expect(lines.dropFirst(12) == ["10.0 at 10.0 missed 0", "11.0 at 11.0 missed 0", "12.0 at 12.0 missed 0"])
     }
 
-    @Test("Steps of three hours or less each are corrections, however far they lead together")
+    @Test("Several small steps together lead back as far as one")
     func severalSteps() {
         let lines = hourly { simulation, _ in
-            simulation.advance(by: .seconds(12 * hour + hour / 2))
-            simulation.wallTime = at(9.5)
+            simulation.advance(by: .seconds(12 * hour + hour / 4))
+            simulation.wallTime = at(11.5)
             simulation.advance(by: .seconds(hour / 4))
-            simulation.wallTime = at(7)
-            simulation.advance(by: .seconds(6 * hour))
+            simulation.wallTime = at(10.9)
+            simulation.advance(by: .seconds(2 * hour))
         }
-        #expect(lines.dropFirst(12) == ["13.0 at 13.0 missed 0"])
+        #expect(lines.dropFirst(12) == ["11.0 at 11.0 missed 0", "12.0 at 12.0 missed 0"])
     }
 
-    @Test("A clock that is set back while its timer is in no loop, by more than three hours, shows a new time")
+    @Test("A clock that is set back while its timer is in no loop shows a new time")
     func correctedWhileRemoved() {
         let lines = hourly { simulation, timer in
             simulation.advance(by: .seconds(12 * hour + hour / 2))
@@ -327,44 +413,6 @@ struct WallTimerTests {
         }
     }
 
-    @Test("In the real world a timer is never early")
-    func real() {
-        let loop = RunLoop.current
-        for delay in [0, 1, 7, 30] {
-            let date = loop.wallTime + .milliseconds(delay)
-            var fired: RunLoop.WallTime?
-            loop.add(WallTimer(at: date) { _ in fired = loop.wallTime }, forMode: "wall")
-            loop.run(in: "wall")
-            #expect(fired.map { $0 >= date } == true)
-        }
-    }
-}
-
-@Suite("Wall time")
-struct WallTimeTests {
-    @Test("is written in UTC")
-    func description() {
-        #expect("\(RunLoop.WallTime(secondsSince1970: 0))" == "1970-01-01T00:00:00Z")
-        #expect("\(RunLoop.WallTime(secondsSince1970: 978_307_200))" == "2001-01-01T00:00:00Z")
-        #expect("\(RunLoop.WallTime(nanoseconds: 951_825_599_120_000_000))" == "2000-02-29T11:59:59.120Z")
-        #expect("\(RunLoop.WallTime(nanoseconds: -1))" == "1969-12-31T23:59:59.999999999Z")
-        #expect("\(RunLoop.WallTime.distantFuture)" == "distantFuture")
-        #expect("\(RunLoop.WallTime(nanoseconds: .min + 1))" == "1677-09-21T00:12:43.145224193Z")
-        #expect("\(RunLoop.WallTime(nanoseconds: .max - 1))" == "2262-04-11T23:47:16.854775806Z")
-    }
-
-    @Test("is added to and subtracted from, and saturates")
-    func arithmetic() {
-        let time = RunLoop.WallTime(secondsSince1970: 100)
-        #expect(time + .seconds(5) == RunLoop.WallTime(nanoseconds: 105_000_000_000))
-        #expect(time - .seconds(105) == RunLoop.WallTime(secondsSince1970: -5))
-        #expect(time - RunLoop.WallTime(secondsSince1970: 40) == .seconds(60))
-        #expect(RunLoop.WallTime(secondsSince1970: .max) == .distantFuture)
-        #expect(RunLoop.WallTime.distantPast - .seconds(1) == .distantPast)
-        #expect(RunLoop.WallTime(nanoseconds: -1).secondsSince1970 == -1)
-        #expect(RunLoop.WallTime(nanoseconds: -1_000_000_000).secondsSince1970 == -1)
-    }
-}
     @Test("A delay that a name decides is stable, below its limit, and spread evenly over names")
     func delayed() {
         let limit = Duration.seconds(900)
@@ -403,3 +451,41 @@ struct WallTimeTests {
         #expect(WallTime.distantFuture == SingleFuture().delayed(upTo: .seconds(1), by: "x").next(after: start))
     }
 
+    @Test("In the real world a timer is never early")
+    func real() {
+        let loop = RunLoop.current
+        for delay in [0, 1, 7, 30] {
+            let date = loop.wallTime + .milliseconds(delay)
+            var fired: RunLoop.WallTime?
+            loop.add(WallTimer(at: date) { _ in fired = loop.wallTime }, forMode: "wall")
+            loop.run(in: "wall")
+            #expect(fired.map { $0 >= date } == true)
+        }
+    }
+}
+
+@Suite("Wall time")
+struct WallTimeTests {
+    @Test("is written in UTC")
+    func description() {
+        #expect("\(RunLoop.WallTime(secondsSince1970: 0))" == "1970-01-01T00:00:00Z")
+        #expect("\(RunLoop.WallTime(secondsSince1970: 978_307_200))" == "2001-01-01T00:00:00Z")
+        #expect("\(RunLoop.WallTime(nanoseconds: 951_825_599_120_000_000))" == "2000-02-29T11:59:59.120Z")
+        #expect("\(RunLoop.WallTime(nanoseconds: -1))" == "1969-12-31T23:59:59.999999999Z")
+        #expect("\(RunLoop.WallTime.distantFuture)" == "distantFuture")
+        #expect("\(RunLoop.WallTime(nanoseconds: .min + 1))" == "1677-09-21T00:12:43.145224193Z")
+        #expect("\(RunLoop.WallTime(nanoseconds: .max - 1))" == "2262-04-11T23:47:16.854775806Z")
+    }
+
+    @Test("is added to and subtracted from, and saturates")
+    func arithmetic() {
+        let time = RunLoop.WallTime(secondsSince1970: 100)
+        #expect(time + .seconds(5) == RunLoop.WallTime(nanoseconds: 105_000_000_000))
+        #expect(time - .seconds(105) == RunLoop.WallTime(secondsSince1970: -5))
+        #expect(time - RunLoop.WallTime(secondsSince1970: 40) == .seconds(60))
+        #expect(RunLoop.WallTime(secondsSince1970: .max) == .distantFuture)
+        #expect(RunLoop.WallTime.distantPast - .seconds(1) == .distantPast)
+        #expect(RunLoop.WallTime(nanoseconds: -1).secondsSince1970 == -1)
+        #expect(RunLoop.WallTime(nanoseconds: -1_000_000_000).secondsSince1970 == -1)
+    }
+}

@@ -19,7 +19,7 @@ extension RunLoop.Clock {
     /// ```
     ///
     /// The sleep finds and follows the date like a ``WallTimer`` with ``WallTimer/MissedDates/runEach``. A clock that
-    /// is set back by less than three hours brings no date twice if `date` is given. A date that has passed ends the
+    /// is set back does not bring the last date twice in a row if `date` is given. A date that has passed ends the
     /// sleep in the next pass. Everything else is as for ``sleep(untilWallTime:)``.
     ///
     /// - Parameters:

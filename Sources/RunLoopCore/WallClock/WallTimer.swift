@@ -9,10 +9,11 @@
 /// timer is due by the new time; the same when the machine has slept.
 ///
 /// - A clock that is set forward passes over dates, and so does a loop that is busy, that runs in another mode, or
-///   whose machine sleeps. Those dates are missed; ``missedDates`` decides about them, and ``missedFires`` counts them.
-/// - A clock that is set back by three hours or less makes nothing happen twice: dates that have come do not come
-///   again. If it is set back by more in one step, its new time counts, as if the timer had been made then. Source: the
-///   page on cron(8).
+///   whose machine sleeps. Those dates are missed; ``missedDates`` decides about them, and ``missedFires`` counts them. A
+///   jump by decades is one step, except that ``MissedDates/runEach`` fires for each date.
+/// - When the clock is set back, the timer looks at the present time: dates that have come will come again, as for a
+///   timer of systemd since 2026. Only the last one does not come twice in a row: a small correction just after a fire
+///   causes no second one.
 ///
 /// The dates count from the moment when the timer is first added to a loop, or from the date that it was created with.
 /// A program may keep ``lastDate`` in a file and give it to the timer of its next start, which then treats the dates
@@ -47,7 +48,7 @@ public final class WallTimer: RunLoop.TimedItem {
     public private(set) var fireDate: RunLoop.WallTime?
 
     /// How many dates were missed between the fire before the present one and that fire; between callbacks, before the
-    /// last one. None are with ``MissedDates/runEach``. Counting takes O(number of them). On the thread of its loop.
+    /// last one. A thousand stands for more. None are with ``MissedDates/runEach``. On the thread of its loop.
     public private(set) var missedFires = 0
 
     @exclusivity(unchecked) private var block: ((WallTimer) -> Void)?
@@ -59,12 +60,7 @@ public final class WallTimer: RunLoop.TimedItem {
     private var missed = 0
     private var due = RunLoop.Instant.distantFuture
 
-    /// How far the wall clock was ahead of the loop's when the timer last looked. Both go at the same rate, so only a
-    /// step of the wall clock changes this.
-    private var clockAdvance: Duration?
-
-    /// A clock that is set back by more than this shows a new time.
-    private static let correction = Duration.seconds(3 * 3600)
+    private static let mostMissed = 1000
 
     /// A timer that fires at the dates of a schedule, once it has been added to a loop.
     ///
@@ -72,7 +68,7 @@ public final class WallTimer: RunLoop.TimedItem {
     ///   - schedule: its dates.
     ///   - date: the date from which its dates count, for example the ``lastDate`` of a timer before it. Dates that
     ///     have come since then are missed. The moment when the timer is first added unless given, and if the date lies
-    ///     more than three hours ahead.
+    ///     ahead and is not the next one.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
     ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
     public init(
@@ -103,8 +99,7 @@ public final class WallTimer: RunLoop.TimedItem {
 
     /// Finds the next date, and arms the timer for it. Without one, the timer is invalidated.
     private func armForNext(in loop: RunLoop) {
-        let now = loop.wallTime
-        let last = showsNewTime(now, in: loop) ? now : lastDate ?? now
+        let last = reference(at: loop.wallTime)
         lastDate = last
         fireDate = next(after: last)
         guard let fireDate else { return invalidate() }
@@ -112,13 +107,11 @@ public final class WallTimer: RunLoop.TimedItem {
         loop.timers.arm(self, at: due, order: loop.timers.takeOrder())
     }
 
-    /// Whether the clock was set back since the timer last looked, by more than a correction. When it looks for the first
-    /// time, whether the date that it was given lies ahead by more than that.
-    private func showsNewTime(_ now: RunLoop.WallTime, in loop: RunLoop) -> Bool {
-        let advance = now - RunLoop.WallTime(nanoseconds: loop.now.nanoseconds)
-        defer { clockAdvance = advance }
-        guard let clockAdvance else { return now + Self.correction < lastDate ?? now }
-        return advance + Self.correction < clockAdvance
+    /// The time from which its next date counts: the last date, or now if the clock was set back before that. The last date
+    /// alone does not come again.
+    private func reference(at now: RunLoop.WallTime) -> RunLoop.WallTime {
+        guard let lastDate, lastDate <= now || next(after: now) == lastDate else { return now }
+        return lastDate
     }
 
     private func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? {
@@ -155,18 +148,37 @@ public final class WallTimer: RunLoop.TimedItem {
 
     /// Goes beyond the dates that have come, and returns the one to fire for; `nil` if all are passed over.
     private func takeDate(_ date: RunLoop.WallTime, at now: RunLoop.WallTime) -> RunLoop.WallTime? {
-        var last = date
-        while missedDates != .runEach, let next = next(after: last), next <= now {
-            last = next
-            missed += 1
-        }
+        let last = missedDates == .runEach ? date : passDates(from: date, to: now)
         lastDate = last
         if missedDates == .skip && last + grace < now {
             missed += 1
             return nil
         }
-        (missedFires, missed) = (missed, 0)
+        (missedFires, missed) = (min(missed, Self.mostMissed), 0)
         return missedDates == .skip ? last : date
+    }
+
+    /// Counts the dates after `date` that have come, and returns the last one.
+    private func passDates(from date: RunLoop.WallTime, to now: RunLoop.WallTime) -> RunLoop.WallTime {
+        var last = date
+        while let next = next(after: last), next <= now {
+            guard missed < Self.mostMissed else { return lastDate(from: next, to: now) }
+            last = next
+            missed += 1
+        }
+        return last
+    }
+
+    /// The last date up to `now`, of which `date` is one, by halving the time in between: no more than 63 questions.
+    private func lastDate(from date: RunLoop.WallTime, to now: RunLoop.WallTime) -> RunLoop.WallTime {
+        // No date is after `end`.
+        var (last, end) = (date, now)
+        while last < end {
+            let sum = Int128(last.nanoseconds) + Int128(end.nanoseconds)
+            let middle = RunLoop.WallTime(nanoseconds: Int64(sum >> 1))
+            if let next = next(after: middle), next <= now { last = next } else { end = middle }
+        }
+        return last
     }
 
     private func words(_ date: RunLoop.WallTime) -> String {
