@@ -263,8 +263,8 @@ public final class RunLoop {
     private func noteUse(of item: Item? = nil) {
         require(
             rlk_thread_pointer() == thread,
-            "\(item.map { "\($0) was used on another thread: " } ?? "")a run loop and what is scheduled in it are used on "
-                + "the loop's own thread only; from here use its remote")
+            "\(item?.description ?? mailbox.loopDescription) was used on another thread: a run loop and what is scheduled in "
+                + "it are used on the loop's own thread only; from here use its remote")
         useHandler?()
     }
 

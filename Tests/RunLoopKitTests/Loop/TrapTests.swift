@@ -20,6 +20,25 @@ struct TrapTests {
         #expect(isSaid)
     }
 
+    @Test("using a loop of a named thread on another thread: the sentence names it")
+    func namedLoopElsewhere() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            func stopElsewhere() {
+                let loop = Locked<Smuggled<RunLoop>?>(nil)
+                let thread = LoopThread(name: "worker") { own in
+                    own.add(CustomSource(), forMode: .default)
+                    loop.withLock { $0 = Smuggled(own) }
+                }
+                _ = eventually("the thread has a loop") { loop.withLock { $0 != nil } }
+                loop.withLock { $0! }.value.stop()
+                withExtendedLifetime(thread) {}
+            }
+            stopElsewhere()
+        }
+        let isSaid = says("the run loop \"worker\" was used on another thread", result)
+        #expect(isSaid)
+    }
+
     @Test("stopping a loop on another thread")
     func stopElsewhere() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
