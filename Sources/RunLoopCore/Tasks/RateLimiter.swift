@@ -9,7 +9,9 @@
 /// ```
 ///
 /// In any interval there are at most `burst` passes, not only in intervals that follow one another: a pass counts until
-/// the interval has passed since its task was resumed. It belongs to its loop's thread and is not `Sendable`.
+/// the interval has passed since its task was resumed. No task overtakes: one that may pass and cannot run yet, because
+/// the loop runs in another mode, keeps its place, and those behind it wait for it. It belongs to its loop's thread and
+/// is not `Sendable`.
 public final class RateLimiter {
     /// How many may pass in which time.
     public let limit: RateLimit
@@ -18,9 +20,7 @@ public final class RateLimiter {
     private let modes: RunLoop.Modes
     /// When the last ones passed: those that still count.
     private var passes = FIFO<RunLoop.Instant>()
-    /// How many have been let pass and were not resumed yet.
-    private var calledCount = 0
-    // The tasks that wait.
+    // The tasks that wait. The first stays in line until it is resumed, so that none passes before it.
     private var first: Turn?
     private weak var last: Turn?
     /// Comes when the oldest pass counts no longer.
@@ -50,33 +50,35 @@ public final class RateLimiter {
         guard first != nil || !hasRoom(at: loop.now) else { return passes.append(loop.now) }
         let turn = Turn(self)
         try await turn.wait()
-        calledCount -= 1
+        remove(turn)
         passes.append(loop.now)
-        setAlarm()
+        callFirst()
     }
 
     private func hasRoom(at now: RunLoop.Instant) -> Bool {
         while !passes.isEmpty, passes[0] + limit.interval <= now { _ = passes.popFirst() }
-        return passes.count + calledCount < limit.burst
+        return passes.count < limit.burst
     }
 
-    /// Lets as many pass as may; all, when the loop has ended.
-    private func callNext() {
-        alarm = .none
-        while let turn = first, loop.hasEnded || hasRoom(at: loop.now) {
-            remove(turn)
-            calledCount += 1
-            turn.end(throwing: loop.hasEnded ? loop.remote.endError : nil)
-        }
-        if !loop.hasEnded { setAlarm() }
-    }
-
-    /// Without a pass that counts, the tasks that were let pass are resumed first.
-    private func setAlarm() {
-        if loop.hasEnded { return callNext() }
-        guard first != nil, !passes.isEmpty, !loop.timers.isPending(alarm) else { return }
+    /// Lets the first in line pass, as soon as it may; all, when the loop has ended.
+    private func callFirst() {
+        if loop.hasEnded { return endAll() }
+        guard let turn = first, turn.isWaiting, !loop.timers.isPending(alarm) else { return }
+        guard !hasRoom(at: loop.now) else { return turn.end() }
         let date = passes[0] + limit.interval
-        alarm = loop.add({ [self] in callNext() }, .sleep, Self.origin, modes, at: date, until: date)
+        alarm = loop.add({ [self] in oldestLeft() }, .sleep, Self.origin, modes, at: date, until: date)
+    }
+
+    private func oldestLeft() {
+        alarm = .none
+        callFirst()
+    }
+
+    private func endAll() {
+        while let turn = first {
+            remove(turn)
+            turn.end(throwing: loop.remote.endError)
+        }
     }
 
     // MARK: The line
@@ -105,7 +107,7 @@ public final class RateLimiter {
             previous = limiter.last
             if let last = limiter.last { last.next = self } else { limiter.first = self }
             limiter.last = self
-            limiter.setAlarm()
+            limiter.callFirst()
         }
 
         override func cancelled(in loop: RunLoop) {

@@ -24,6 +24,49 @@ struct RateLimiterTests {
         }
     }
 
+    @Test("a task that comes when others may pass, and have not been resumed, passes after them")
+    func newcomer() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let limiter = RateLimiter(RateLimit(interval: .seconds(10), burst: 2), on: loop)
+            var words: [String] = []
+            // Its sleep ends in front of the alarm by which the waiter is let pass.
+            for (name, delay) in [("", 0), ("", 0), ("newcomer", 10), ("waiter", 1)] {
+                loop.task {
+                    try await loop.clock.sleep(for: .seconds(delay))
+                    try await limiter.acquire()
+                    words.append("\(name)@\(loop.now.nanoseconds / 1_000_000_000)")
+                }
+            }
+            #expect(simulation.runUntilIdle() == .done)
+            #expect(words == ["@0", "@0", "waiter@10", "newcomer@10"])
+        }
+    }
+
+    @Test("a task that rests in its mode keeps its place, and those behind it wait for it")
+    func resting() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let limiter = RateLimiter(RateLimit(interval: .seconds(10), burst: 2), on: loop)
+            var words: [String] = []
+            func add(_ name: String, _ modes: RunLoop.Modes, after delay: Int) {
+                loop.task(inModes: modes) {
+                    try await loop.clock.sleep(for: .seconds(delay))
+                    try await limiter.acquire()
+                    words.append("\(name)@\(loop.now.nanoseconds / 1_000_000_000)")
+                }
+            }
+            loop.addCommonMode(.tracking)
+            for _ in 1...2 { add("", .common, after: 0) }
+            add("resting", .default, after: 1)
+            add("behind", .common, after: 2)
+            add("newcomer", .common, after: 12)
+            simulation.drag(from: seconds(5), until: seconds(30))
+            simulation.advance(by: .seconds(100))
+            #expect(words == ["@0", "@0", "resting@30", "behind@30", "newcomer@40"])
+        }
+    }
+
     @Test("a cancelled wait takes nothing and throws at once; a task that was cancelled before takes nothing either")
     func cancelled() {
         withSimulation { simulation in
@@ -102,64 +145,113 @@ struct RateLimiterTests {
         #expect(log.entries == ["passed", ended, ended])
     }
 
-    @Test("random tasks pass as soon as the rule allows, and not before")
-    func model() {
-        for seed in UInt64(0)..<UInt64(amount(of: "LIMITER_PROGRAMS", usually: 300)) {
-            var random = SeededGenerator(seed: seed)
-            let limit = RateLimit(
-                interval: .nanoseconds(Int64.random(in: 1...20_000_000_000, using: &random)),
-                burst: Int.random(in: 1...5, using: &random))
+    @Test("random tasks pass in order, as soon as the rule allows, and not before", arguments: seeds(usually: 10))
+    func model(seed: UInt64) {
+        for number in UInt64(0)..<20 {
+            var random = SeededGenerator(seed: seed * 20 + number)
+            let life = Life(&random)
+            #expect(life.run().difference(from: life) == nil, "seed \(seed), number \(number): \(life)")
+        }
+    }
+
+    /// Tasks that come to a limiter, and drags during which those of the default mode rest. Most dates tie with others.
+    private struct Life {
+        struct Arrival {
+            let date, cancelledAt: RunLoop.Instant
+            let rests: Bool
+        }
+
+        let limit: RateLimit
+        let tasks: [Arrival]
+        let drags: [(start: RunLoop.Instant, end: RunLoop.Instant)]
+
+        init(_ random: inout some RandomNumberGenerator) {
+            let isFine = Int.random(in: 0..<4, using: &random) == 0
+            func duration(upTo seconds: Int64) -> Duration {
+                isFine
+                    ? .nanoseconds(Int64.random(in: 1...seconds * 1_000_000_000, using: &random))
+                    : .seconds(Int64.random(in: 1...seconds, using: &random))
+            }
+            limit = RateLimit(interval: duration(upTo: 20), burst: Int.random(in: 1...5, using: &random))
             var now = seconds(0)
-            let tasks = (0..<40).map { _ in
-                now = now + .nanoseconds(Int64.random(in: 1...4_000_000_000, using: &random))
+            tasks = (0..<40).map { _ in
+                if Int.random(in: 0..<3, using: &random) > 0 { now = now + duration(upTo: 6) }
                 let isCancelled = Int.random(in: 0..<3, using: &random) == 0
                 return Arrival(
-                    date: now,
-                    cancelledAt: isCancelled
-                        ? now + .nanoseconds(Int64.random(in: 1...30_000_000_000, using: &random)) : .distantFuture)
+                    date: now, cancelledAt: isCancelled ? now + duration(upTo: 30) : .distantFuture,
+                    rests: Int.random(in: 0..<3, using: &random) == 0)
             }
-            #expect(run(tasks, limit) == expected(tasks, limit), "seed \(seed)")
+            var end = seconds(0)
+            drags = (0..<Int.random(in: 0...4, using: &random)).map { _ in
+                // Not at the same time as anything else: it would begin before or after that.
+                let start = end + duration(upTo: 30) + .nanoseconds(1)
+                end = start + duration(upTo: 30) - .nanoseconds(1)
+                return (start, end)
+            }
         }
-    }
 
-    private struct Arrival {
-        let date, cancelledAt: RunLoop.Instant
-    }
+        /// When the task runs that may go on from `date`.
+        func runs(_ task: Arrival, from date: RunLoop.Instant) -> RunLoop.Instant {
+            guard task.rests, let drag = drags.first(where: { $0.start < date && date < $0.end }) else { return date }
+            return drag.end
+        }
 
-    /// When each of them passes; `nil` if it is cancelled before.
-    private func run(_ tasks: [Arrival], _ limit: RateLimit) -> [RunLoop.Instant?] {
-        withSimulation { simulation in
-            let loop = simulation.loop
-            let limiter = RateLimiter(limit, on: loop)
-            var passes = [RunLoop.Instant?](repeating: nil, count: tasks.count)
-            for (number, task) in tasks.enumerated() {
-                loop.task {
-                    try await loop.clock.sleep(until: task.date)
-                    try await loop.withDeadline(task.cancelledAt) {
-                        try await limiter.acquire()
-                        passes[number] = loop.now
+        func run() -> Course {
+            withSimulation { simulation in
+                let loop = simulation.loop
+                loop.addCommonMode(.tracking)
+                let limiter = RateLimiter(limit, on: loop)
+                var course = Course(passes: Array(repeating: nil, count: tasks.count))
+                for (number, task) in tasks.enumerated() {
+                    loop.task(inModes: task.rests ? .default : .common) {
+                        try await loop.clock.sleep(until: task.date)
+                        try await loop.withDeadline(task.cancelledAt) {
+                            course.arrivals.append((number, loop.now))
+                            try await limiter.acquire()
+                            course.order.append(number)
+                            course.passes[number] = loop.now
+                        }
                     }
                 }
+                for drag in drags { simulation.drag(from: drag.start, until: drag.end) }
+                #expect(simulation.runUntilIdle() == .done)
+                return course
             }
-            #expect(simulation.runUntilIdle() == .done)
-            return passes
         }
     }
 
-    private func expected(_ tasks: [Arrival], _ limit: RateLimit) -> [RunLoop.Instant?] {
-        var passes: [RunLoop.Instant] = []
-        // No task passes before those in front of it.
-        var front = RunLoop.Instant.distantPast
-        return tasks.map { task in
-            var date = max(task.date, front)
-            if passes.count >= limit.burst { date = max(date, passes[passes.count - limit.burst] + limit.interval) }
-            guard date < task.cancelledAt else {
-                front = max(front, task.cancelledAt)
-                return nil
+    /// What the tasks did.
+    private struct Course {
+        var arrivals: [(number: Int, date: RunLoop.Instant)] = []
+        var order: [Int] = []
+        var passes: [RunLoop.Instant?]
+
+        /// - Returns: the first difference from the rule, in the order in which the tasks came. If a task may pass at the
+        ///   very time when it is cancelled, either is right.
+        func difference(from life: Life) -> String? {
+            var dates: [RunLoop.Instant] = []
+            // No task passes before those in front of it.
+            var front = RunLoop.Instant.distantPast
+            for (number, date) in arrivals {
+                let task = life.tasks[number]
+                var allowed = max(date, front)
+                if let first = dates.suffix(life.limit.burst).first, dates.count >= life.limit.burst {
+                    allowed = max(allowed, first + life.limit.interval)
+                }
+                let cancelled = life.runs(task, from: task.cancelledAt)
+                if let pass = passes[number] {
+                    guard pass == life.runs(task, from: allowed), allowed <= cancelled else {
+                        return "task \(number) passed at \(pass), and may at \(allowed)"
+                    }
+                    dates.append(pass)
+                    front = pass
+                } else {
+                    guard cancelled <= allowed else { return "task \(number) did not pass, and may at \(allowed)" }
+                    front = max(front, cancelled)
+                }
             }
-            passes.append(date)
-            front = date
-            return date
+            let expected = arrivals.map(\.number).filter { passes[$0] != nil }
+            return order == expected ? nil : "the order is \(order), not \(expected)"
         }
     }
 }
