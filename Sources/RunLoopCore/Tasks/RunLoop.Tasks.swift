@@ -94,8 +94,9 @@ extension RunLoop {
                 let member = state.members.removeValue(forKey: number)!
                 return (state.members.isEmpty, member.waits, note(member, in: &state))
             }
-            if hasFailed { cancel(.failure) }
+            // First, because the cancellation ends all other waits.
             for wait in waits { wait.end() }
+            if hasFailed { cancel(.failure) }
             if isLast { end.end() }
         }
 

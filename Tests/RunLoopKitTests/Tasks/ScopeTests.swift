@@ -100,6 +100,21 @@ struct ScopeTests {
         }
     }
 
+    @Test("the task that waits for a value gets the error of that task, and not the cancellation that it brings")
+    func failingValue() {
+        let (result, _) = outcome { loop in
+            try await loop.withTasks { tasks in
+                let child = tasks.start { () -> Int in
+                    try await loop.clock.sleep(for: .seconds(1))
+                    throw Refusal(number: 6)
+                }
+                for _ in 1...2 { await #expect(throws: Refusal(number: 6)) { try await child.value } }
+                #expect(Task.isCancelled)
+            }
+        }
+        #expect(error(of: result) as? Refusal == Refusal(number: 6))
+    }
+
     @Test("an inner deadline that is set again later than the outer one still gives way to it at the same instant")
     func tie() {
         let (result, _) = outcome { loop in
