@@ -46,7 +46,7 @@ public final class RateLimiter {
     /// - Throws: `CancellationError`, also if the task was cancelled before; ``RunLoop/WaitError`` if the loop has ended.
     public nonisolated(nonsending) func acquire() async throws {
         loop.checkAwaited("a rate limiter")
-        try Task.checkCancellation()
+        try TaskScope.checkCancellation(on: loop.remote)
         guard first != nil || !hasRoom(at: loop.now) else { return passes.append(loop.now) }
         let turn = Turn(self)
         try await turn.wait()

@@ -22,14 +22,16 @@ extension RunLoop {
     /// and may use values of the loop's thread. The scope waits for it in any case, so a body that ignores its
     /// cancellation is late, and a value that it returns after all is returned.
     ///
-    /// Deadlines nest, and so do scopes with tasks. If the caller is cancelled, for example because an outer deadline
-    /// has passed, the body is cancelled, and its error is thrown here. `TimeoutError` comes from the scope whose
-    /// deadline it was; of several deadlines that pass together, from the outermost. A deadline that has passed already
-    /// cancels the body before it begins. On the loop's thread; O(log n), and a task.
+    /// Deadlines nest, and so do scopes with tasks. If the caller is cancelled before the body has ended, for example
+    /// because an outer deadline has passed, the body is cancelled, and its error is thrown here: of several deadlines
+    /// that have passed by then, the outermost throws `TimeoutError`. A body that computes past its deadline is
+    /// cancelled as soon as it waits for something of the loop. A deadline that has passed already cancels the body
+    /// before it begins. On the loop's thread; O(log n), and a task.
     ///
-    /// Source: Trio's page on `fail_at`.
+    /// Source: Trio's page on `fail_at`, and its rule for cancelled scopes within each other.
     ///
-    /// - Throws: ``TimeoutError`` if the deadline passed and the body threw; otherwise the error of the body.
+    /// - Throws: ``TimeoutError`` if the deadline passed, the body threw after it, and the caller is not cancelled;
+    ///   otherwise the error of the body.
     @discardableResult
     public func withDeadline<Success>(
         _ deadline: Instant, isolation: isolated (any Actor)? = #isolation,
@@ -62,8 +64,9 @@ extension RunLoop {
     ///   - deadline: when everything is cancelled; never unless given.
     ///   - body: called once, with an object that starts tasks.
     /// - Returns: the result of `body`.
-    /// - Throws: the first error; ``TimeoutError`` if the deadline passed before that and cut the body or a task short;
-    ///   `CancellationError` if the caller's cancellation did, or if ``Tasks/cancel()`` ended the body.
+    /// - Throws: the first error; ``TimeoutError`` if the deadline passed before that and cut the body or a task short,
+    ///   and the caller is not cancelled; `CancellationError` if the caller's cancellation did, or if ``Tasks/cancel()``
+    ///   ended the body.
     @discardableResult
     public func withTasks<Success>(
         until deadline: Instant = .distantFuture, isolation: isolated (any Actor)? = #isolation,

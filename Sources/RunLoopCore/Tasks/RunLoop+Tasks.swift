@@ -111,9 +111,8 @@ extension RunLoop {
     ) -> Task<Success, any Error> {
         checkThread()
         require(takesJobs, "a task was started on \(mailbox.loopDescription), which has ended")
-        let scope = TaskScope(remote)
+        let scope = TaskScope(remote, in: place?.tasks)
         let item = TaskItem(label, scope)
-        item.tasks = place?.tasks
         // Unsafe, but the task stays on the loop's thread, to which these belong.
         nonisolated(unsafe) let (ownItem, ownPlace, body, ended) = (
             item, place, operation, schedule?.taskBegins(named: label.name, at: label.origin)
@@ -172,8 +171,6 @@ extension RunLoop.Remote {
 final class TaskItem: RunLoop.UntimedItem {
     // Unchecked as in `Item`.
     @exclusivity(unchecked) var task: (cancel: @Sendable () -> Void, ended: @Sendable () async -> Void)?
-    /// The group that waits for it.
-    @exclusivity(unchecked) var tasks: RunLoop.Tasks?
 
     let scope: TaskScope
     private let function: StaticString
@@ -191,13 +188,13 @@ final class TaskItem: RunLoop.UntimedItem {
     override var hasHandler: Bool { task != nil }
 
     override func dropHandler(_ body: () -> Void) {
-        (task, tasks) = (nil, nil)
+        task = nil
         body()
     }
 
     override func loopEnded() {
         task?.cancel()
-        tasks?.loopEnded()
-        (task, tasks) = (nil, nil)
+        scope.tasks?.loopEnded()
+        task = nil
     }
 }

@@ -26,6 +26,8 @@ extension RunLoop {
         private let label: TaskLabel
         private let loop: RunLoop
         private let modes: Modes
+        /// The scope of the calling task.
+        private let outer: Tasks?
         // Locked, because a task that outlives the loop runs on another thread.
         private let state = Locked(State())
         private let end: End
@@ -39,6 +41,7 @@ extension RunLoop {
             (self.loop, date) = (loop, deadline)
             modes = loop.remote.runningJobs?.with { $0.modes } ?? .common
             self.label = label
+            outer = TaskScope.ofRunningTask(on: loop.remote)?.tasks
             end = End(loop.remote)
         }
 
@@ -90,6 +93,7 @@ extension RunLoop {
 
         /// A task has ended. Usually on the loop's thread.
         func ended(_ number: Int) {
+            if loop.isInstalled { noticeDeadlines() }
             let (isLast, waits, hasFailed) = state.withLock { state in
                 let member = state.members.removeValue(forKey: number)!
                 return (state.members.isEmpty, member.waits, note(member, in: &state))
@@ -124,6 +128,7 @@ extension RunLoop {
         /// O(number of tasks).
         public func cancel() {
             loop.checkThread()
+            noticeDeadlines()
             cancel(.program)
         }
 
@@ -142,6 +147,7 @@ extension RunLoop {
             get { date }
             set {
                 loop.checkThread()
+                noticeDeadlines()
                 guard !isCancelled else { return }
                 date = newValue
                 watchDeadline()
@@ -159,6 +165,20 @@ extension RunLoop {
                 call = nil
                 cancel(.deadline)
             }
+        }
+
+        /// Cancels the scopes whose deadline has passed, the outermost first: a task may have computed for so long that the
+        /// loop has not come to it yet. On the loop's thread.
+        func noticeDeadlines() {
+            guard earliestDeadline < .distantFuture, case let now = loop.now, earliestDeadline <= now else { return }
+            cancelPassed(at: now)
+        }
+
+        private var earliestDeadline: Instant { min(date, outer?.earliestDeadline ?? .distantFuture) }
+
+        private func cancelPassed(at now: Instant) {
+            outer?.cancelPassed(at: now)
+            if date <= now { cancel(.deadline) }
         }
 
         // MARK: The scope
@@ -191,6 +211,7 @@ extension RunLoop {
             call?.cancel()
             call = nil
             state.withLock { $0.hasEnded = true }
+            if loop.isInstalled { outer?.noticeDeadlines() }
         }
 
         private func result<Success>(of body: Child<Success>) throws -> Success {

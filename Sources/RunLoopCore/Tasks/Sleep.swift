@@ -12,7 +12,7 @@ final class Sleep: TaskWait, @unchecked Sendable {
     static nonisolated(nonsending) func sleep(
         on clock: RunLoop.Clock, until deadline: RunLoop.Instant, now: RunLoop.Instant, tolerance: Duration
     ) async throws {
-        guard deadline > now else { return try Task.checkCancellation() }
+        guard deadline > now else { return try TaskScope.checkCancellation(on: clock.remote) }
         let sleep = clock.sleeps.take() ?? Sleep(clock.remote)
         sleep.modes = clock.modes
         sleep.deadline = deadline

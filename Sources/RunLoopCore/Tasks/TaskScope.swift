@@ -11,13 +11,15 @@ final class TaskScope: Sendable {
     // Unsafe and unchecked, but only the loop's thread accesses these.
     /// The task; `nil` when it has ended.
     @exclusivity(unchecked) nonisolated(unsafe) private(set) var task: UnownedJob?
+    /// The tasks among which it was started, if that was in a scope.
+    @exclusivity(unchecked) nonisolated(unsafe) private(set) var tasks: RunLoop.Tasks?
     /// The wait of the task; `nil` while it does not wait on the loop.
     @exclusivity(unchecked) nonisolated(unsafe) var wait: TaskWait?
 
     private let hasCancelled = Atomic(false)
 
-    init(_ remote: RunLoop.Remote) {
-        self.remote = remote
+    init(_ remote: RunLoop.Remote, in tasks: RunLoop.Tasks?) {
+        (self.remote, self.tasks) = (remote, tasks)
     }
 
     /// The task was started, and has not begun.
@@ -29,7 +31,7 @@ final class TaskScope: Sendable {
     private func ended() {
         if let task { TaskLabel.set(nil, for: task) }
         // Another task may be where this one was, and have been started by one that sees the scope.
-        if remote.isCurrent { task = nil }
+        if remote.isCurrent { (task, tasks) = (nil, nil) }
     }
 
     /// A task that `body` makes has this scope. It is bound here and not in the task, whose frames then fit into the 512 bytes
@@ -52,6 +54,18 @@ final class TaskScope: Sendable {
             return nil
         }
         return scope
+    }
+
+    /// The scope of the task that is running on the loop, if it was started there.
+    static func ofRunningTask(on remote: RunLoop.Remote) -> TaskScope? {
+        remote.runningJobs?.with { $0.running }.flatMap { own(of: $0.job, on: remote) }
+    }
+
+    /// Throws if the calling task has been cancelled, or if a deadline of a scope around it has passed: for calls that may
+    /// return without a wait.
+    static func checkCancellation(on remote: RunLoop.Remote) throws {
+        ofRunningTask(on: remote)?.tasks?.noticeDeadlines()
+        try Task.checkCancellation()
     }
 
     var isCancelled: Bool { hasCancelled.load(ordering: .sequentiallyConsistent) }

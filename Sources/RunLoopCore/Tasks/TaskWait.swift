@@ -62,9 +62,8 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         defer { isUsed = false }
         (hasOpened, hasBegun, hasEndedEarly) = (false, false, false)
         error = nil
-        if let running = remote.runningJobs?.with({ $0.running }),
-            let scope = TaskScope.own(of: running.job, on: remote)
-        {
+        if let scope = TaskScope.ofRunningTask(on: remote) {
+            scope.tasks?.noticeDeadlines()
             isCancelled.store(scope.isCancelled, ordering: .relaxed)
             scope.wait = self
             await gate.pass()
