@@ -42,6 +42,34 @@ extension RunLoop {
         return try await Tasks(on: self, until: deadline, label).run { _ in try await body() }
     }
 
+    /// Runs `body` out of the reach of its caller's cancellation, and cancels it if it takes longer than `duration` on
+    /// the loop's clock: for work that is due after a cancellation too.
+    ///
+    /// ```swift
+    /// do { try await serve(connection) } catch {
+    ///     try? await loop.withShield(.seconds(2)) { try await connection.write(goodbye) }
+    ///     throw error
+    /// }
+    /// ```
+    ///
+    /// The caller's cancellation and the deadlines further out do not reach the body, whether they came before or come
+    /// now; all of them wait for it, so the limit should be short. After the call they are in force again: the caller's
+    /// next wait throws. The end of the loop ends the waits of the body all the same. Everything else is as for
+    /// ``withDeadline(_:isolation:_:file:line:function:)``, and a body may make scopes and start tasks in them.
+    ///
+    /// Source: Trio's `fail_after(seconds, shield=True)`.
+    ///
+    /// - Throws: ``TimeoutError`` if the limit passed and the body threw after it; otherwise the error of the body.
+    @discardableResult
+    public func withShield<Success>(
+        _ duration: Duration, isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws -> Success, file: StaticString = #fileID, line: UInt32 = #line,
+        function: StaticString = #function
+    ) async throws -> Success {
+        let label = TaskLabel(name: nil, origin: Origin(file: file, line: line), function: function)
+        return try await Tasks(on: self, until: now + duration, isShield: true, label).run { _ in try await body() }
+    }
+
     /// Runs `body`, which may start tasks, and returns when it and all of them have ended.
     ///
     /// ```swift

@@ -135,14 +135,14 @@ extension RunLoop {
         return task
     }
 
-    /// Cancels the tasks of the loop and waits until they have ended, those that they have started meanwhile too. On the
-    /// loop's thread.
+    /// Cancels the tasks of the loop and waits until they have ended, those that they have started meanwhile too. Shielded
+    /// ones are only waited for. On the loop's thread.
     package nonisolated(nonsending) func endTasks() async {
         while true {
-            let tasks = allUntimedItems().compactMap { ($0 as? TaskItem)?.task }
-            guard !tasks.isEmpty else { return }
-            for task in tasks { task.cancel() }
-            for task in tasks { await task.ended() }
+            let items = allUntimedItems().compactMap { $0 as? TaskItem }
+            guard !items.isEmpty else { return }
+            for item in items where item.scope.tasks?.isShielded != true { item.task?.cancel() }
+            for task in items.compactMap(\.task) { await task.ended() }
         }
     }
 }

@@ -28,19 +28,21 @@ extension RunLoop {
         private let modes: Modes
         /// The scope of the calling task.
         private let outer: Tasks?
+        /// Whether no cancellation and no deadline further out counts for the body and the tasks.
+        private let isShield: Bool
         // Locked, because a task that outlives the loop runs on another thread.
         private let state = Locked(State())
         private let end: End
         private var date: Instant
         private var call: DelayedCall?
 
-        init(on loop: RunLoop, until deadline: Instant, _ label: TaskLabel) {
+        init(on loop: RunLoop, until deadline: Instant, isShield: Bool = false, _ label: TaskLabel) {
             require(
                 loop.isInstalled,
                 "a scope is made on the loop's thread: in a task of the loop, or in one that prefers its executor")
             (self.loop, date) = (loop, deadline)
             modes = loop.remote.runningJobs?.with { $0.modes } ?? .common
-            self.label = label
+            (self.label, self.isShield) = (label, isShield)
             outer = TaskScope.ofRunningTask(on: loop.remote)?.tasks
             end = End(loop.remote)
         }
@@ -174,12 +176,18 @@ extension RunLoop {
             cancelPassed(at: now)
         }
 
-        private var earliestDeadline: Instant { min(date, outer?.earliestDeadline ?? .distantFuture) }
+        /// The scope that cancels this one when it is cancelled.
+        private var canceller: Tasks? { isShield ? nil : outer }
+
+        private var earliestDeadline: Instant { min(date, canceller?.earliestDeadline ?? .distantFuture) }
 
         private func cancelPassed(at now: Instant) {
-            outer?.cancelPassed(at: now)
+            canceller?.cancelPassed(at: now)
             if date <= now { cancel(.deadline) }
         }
+
+        /// Whether this scope is within a shield, or is one.
+        var isShielded: Bool { isShield || outer?.isShielded == true }
 
         // MARK: The scope
 
@@ -199,9 +207,11 @@ extension RunLoop {
 
         /// Waits until all have ended, even if the loop ends first.
         private func join(isolation: isolated (any Actor)? = #isolation) async {
-            end.cancelled = { [unowned self] in cancel(.caller) }
+            if !isShield {
+                end.cancelled = { [unowned self] in cancel(.caller) }
+                if Task.isCancelled { cancel(.caller) }
+            }
             defer { end.cancelled = nil }
-            if Task.isCancelled { cancel(.caller) }
             while let task = state.withLock({ $0.members.values.first?.task }) {
                 do { try await end.wait() } catch {
                     // The loop has ended, and the remaining tasks run elsewhere.
@@ -217,7 +227,7 @@ extension RunLoop {
         private func result<Success>(of body: Child<Success>) throws -> Success {
             let (reason, failure, cut) = state.withLock { ($0.reason, $0.failure, $0.cut) }
             // Otherwise a scope further out says why.
-            let isTimeout = reason == .deadline && !Task.isCancelled
+            let isTimeout = reason == .deadline && (isShield || !Task.isCancelled)
             if let error = failure ?? cut, isTimeout {
                 throw TimeoutError(deadline: date, origin: origin, underlying: error)
             }
