@@ -91,8 +91,8 @@ int rlk_is_unknown_host(int status) {
 
 // MARK: Datagrams
 
-/// Room for what the kernel tells of a datagram, or is told: an address, a type of service for either family, and the size
-/// of the segments.
+/// Room for what the kernel tells of a datagram, or is told: an address, a type of service for either family, and the
+/// size of the segments.
 union control {
     struct cmsghdr alignment;
     char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) + 3 * CMSG_SPACE(sizeof(int))];

@@ -15,12 +15,16 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         let bytes: NIOCore.ByteBuffer
         /// The receiver; `nil` for the peer that the socket is connected to.
         let receiver: SocketAddress?
+        /// The address that it leaves from, and its mark for congestion.
+        let metadata: Envelope.Metadata?
         let promise: EventLoopPromise<Void>?
     }
 
     private var datagrams: DatagramSocket?
     private var options = DatagramSocket.Options()
     private var isPaused = false
+    private var reportsCongestion = false
+    private var reportsPackets = false
     private var messagesPerRead = 4
     private var messagesPerCall = 16
 
@@ -92,7 +96,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         options.reusesPort = isSet(SO_REUSEPORT)
         options.budget = messagesPerRead * messagesPerCall
         do {
-            let datagrams = try make(loop) { [unowned self] in received($1, from: $2.sender) }
+            let datagrams = try make(loop) { [unowned self] in received($1, $2) }
             self.datagrams = datagrams
             for option in socketOptions { try system?.set(option, of: datagrams.fileDescriptor) }
             datagrams.errorHandler = { [unowned self] _, error, _ in
@@ -119,11 +123,21 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
 
     // MARK: Receiving
 
-    private func received(_ bytes: Span<UInt8>, from sender: Endpoint) {
+    private func received(_ bytes: Span<UInt8>, _ header: DatagramSocket.Header) {
         readPending = false
         let buffer = bytes.withUnsafeBytes { allocator.buffer(bytes: $0) }
-        let envelope = Envelope(remoteAddress: SocketAddress(sender) ?? Self.unnamed, data: buffer)
+        let sender = SocketAddress(header.sender) ?? Self.unnamed
+        let envelope = Envelope(remoteAddress: sender, data: buffer, metadata: metadata(of: header))
         pipeline.syncOperations.fireChannelRead(NIOAny(envelope))
+    }
+
+    /// The facts that the options ask for.
+    private func metadata(of header: DatagramSocket.Header) -> Envelope.Metadata? {
+        guard reportsCongestion || reportsPackets else { return nil }
+        let asked = reportsPackets ? header.localAddress.flatMap { SocketAddress($0) } : nil
+        return Envelope.Metadata(
+            ecnState: reportsCongestion ? .init(typeOfService: header.typeOfService) : .transportNotCapable,
+            packetInfo: asked.map { NIOPacketInfo(destinationAddress: $0, interfaceIndex: Int(header.interface)) })
     }
 
     private static let unnamed = SocketAddress(sockaddr_un())
@@ -154,9 +168,13 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
         let write =
             if let envelope = tryUnwrapData(data, as: Envelope.self) {
-                Write(bytes: envelope.data, receiver: envelope.remoteAddress, promise: promise)
+                Write(
+                    bytes: envelope.data, receiver: envelope.remoteAddress, metadata: envelope.metadata,
+                    promise: promise)
             } else {
-                Write(bytes: unwrapData(data, as: NIOCore.ByteBuffer.self), receiver: nil, promise: promise)
+                Write(
+                    bytes: unwrapData(data, as: NIOCore.ByteBuffer.self), receiver: nil, metadata: nil,
+                    promise: promise)
             }
         writes.append(write)
         pendingBytes += write.bytes.readableBytes
@@ -176,15 +194,22 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         guard isLive, let datagrams else { return }
         datagrams.sendTogether {
             while writes.hasMark, let write = writes.popFirst() {
-                let receiver: Endpoint?
+                let (receiver, source): (Endpoint?, Endpoint?)
                 do {
+                    // The socket puts equally long datagrams together by itself.
+                    if write.metadata?.segmentSize != nil { throw ChannelError.operationUnsupported }
                     receiver = try write.receiver.map(Endpoint.init)
+                    source = try (write.metadata?.packetInfo?.destinationAddress).map(Endpoint.init)
                 } catch {
                     left(write, error)
                     continue
                 }
                 handedOver.append(write)
-                write.bytes.withUnsafeReadableBytes { _ = datagrams.send(Span(_unsafeBytes: $0), to: receiver) }
+                let typeOfService = write.metadata?.ecnState.typeOfService
+                write.bytes.withUnsafeReadableBytes {
+                    _ = datagrams.send(
+                        Span(_unsafeBytes: $0), to: receiver, from: source, typeOfService: typeOfService)
+                }
             }
         }
     }
@@ -263,6 +288,9 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
             messagesPerRead = Int(clamping: max(1, min(value, 1024)))
         case (_ as ChannelOptions.Types.DatagramVectorReadMessageCountOption, let value as Int):
             messagesPerCall = max(1, min(value, 1024))
+        case (_ as ChannelOptions.Types.ExplicitCongestionNotificationsOption, let value as Bool):
+            reportsCongestion = value
+        case (_ as ChannelOptions.Types.ReceivePacketInfo, let value as Bool): reportsPackets = value
         default: return false
         }
         return true
@@ -276,8 +304,32 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
             FixedSizeRecvByteBufferAllocator(capacity: options.maximumSize)
         case _ as ChannelOptions.Types.MaxMessagesPerReadOption: UInt(messagesPerRead)
         case _ as ChannelOptions.Types.DatagramVectorReadMessageCountOption: messagesPerCall
+        case _ as ChannelOptions.Types.ExplicitCongestionNotificationsOption: reportsCongestion
+        case _ as ChannelOptions.Types.ReceivePacketInfo: reportsPackets
         default: nil
         }
+    }
+}
+
+extension NIOExplicitCongestionNotificationState {
+    /// The lower two bits of a type of service.
+    fileprivate var typeOfService: UInt8 {
+        switch self {
+        case .transportNotCapable: 0
+        case .transportCapableFlag1: 1
+        case .transportCapableFlag0: 2
+        case .congestionExperienced: 3
+        }
+    }
+
+    fileprivate init(typeOfService: UInt8) {
+        self =
+            switch typeOfService & 3 {
+            case 0: .transportNotCapable
+            case 1: .transportCapableFlag1
+            case 2: .transportCapableFlag0
+            default: .congestionExperienced
+            }
     }
 }
 #endif

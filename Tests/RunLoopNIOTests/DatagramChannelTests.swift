@@ -36,6 +36,23 @@ private final class Logger: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { log("inactive") }
 }
 
+/// Logs datagrams and the facts about them.
+private final class FactLogger: ChannelInboundHandler {
+    typealias InboundIn = Envelope
+
+    private let log: Log<String>
+
+    init(_ log: Log<String>) { self.log = log }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let envelope = unwrapInboundIn(data)
+        let (state, info) = (envelope.metadata?.ecnState, envelope.metadata?.packetInfo)
+        log(
+            "\(String(buffer: envelope.data)) from \(envelope.remoteAddress), \(state.map { "\($0)" } ?? "nil"), "
+                + (info.map { "\($0)" } ?? "nil"))
+    }
+}
+
 @Suite("Channels of datagrams", .timeLimit(.minutes(15)))
 struct DatagramChannelTests {
     private func makeGroup() throws -> RunLoopEventLoopGroup { RunLoopEventLoopGroup(try LoopGroup(count: 1)) }
@@ -78,6 +95,33 @@ struct DatagramChannelTests {
         try await client.writeAndFlush(ByteBuffer(string: "lost"))
         try await comesTrue { log.entries == ["hello", "\(ECONNREFUSED)"] }
         #expect(client.isActive)
+        try await group.shutdownGracefully()
+    }
+
+    @Test(
+        "envelopes have the asked address and the mark for congestion, and an echo of them reaches a connected client")
+    func packetInfo() async throws {
+        let group = try makeGroup()
+        let log = Log<String>()
+        let server = try await bootstrap(group) { Echo() }
+            .channelOption(ChannelOptions.receivePacketInfo, value: true)
+            .channelOption(ChannelOptions.explicitCongestionNotification, value: true)
+            .bind(host: "0.0.0.0", port: 0).get()
+        #expect(try await server.getOption(ChannelOptions.receivePacketInfo).get())
+        let port = try #require(server.localAddress?.port)
+        let asked = try SocketAddress(ipAddress: "127.0.0.2", port: port)
+        let client = try await bootstrap(group) { FactLogger(log) }
+            .channelOption(ChannelOptions.explicitCongestionNotification, value: true)
+            .connect(to: asked).get()
+        let metadata = Envelope.Metadata(ecnState: .transportCapableFlag0)
+        try await client.writeAndFlush(
+            Envelope(remoteAddress: asked, data: ByteBuffer(string: "hello"), metadata: metadata))
+        try await comesTrue { log.entries == ["hello from \(asked), transportCapableFlag0, nil"] }
+        await #expect(throws: ChannelError.self) {
+            let metadata = Envelope.Metadata(ecnState: .transportNotCapable, packetInfo: nil, segmentSize: 1)
+            try await client.writeAndFlush(
+                Envelope(remoteAddress: asked, data: ByteBuffer(string: "hello"), metadata: metadata))
+        }
         try await group.shutdownGracefully()
     }
 

@@ -14,8 +14,8 @@ ssize_t rlk_write_quietly(int descriptor, const void *bytes, size_t count);
 /// A non-blocking pipe, closed on exec, that holds `capacity` bytes if the system grants so much; 0, or -1 and errno.
 int rlk_splice_pipe(int ends[2], int capacity);
 
-/// Moves bytes within the kernel from a socket to a pipe, without blocking. As `splice`, it returns how many, 0 at the end,
-/// or -1 and errno.
+/// Moves bytes within the kernel from a socket to a pipe, without blocking. As `splice`, it returns how many, 0 at the
+/// end, or -1 and errno.
 ssize_t rlk_splice(int from, int to, size_t count);
 
 /// The same from a pipe to a socket; a socket that nobody reads is an error and no signal.
@@ -50,16 +50,16 @@ enum { RLK_UDP_SEGMENT = 103, RLK_UDP_GRO = 104 };
 /// The most datagrams of a call.
 enum { RLK_MOST_DATAGRAMS = 16 };
 
-/// As `recvmmsg`, without blocking: how many, or -1 and errno. `with_facts` asks for local addresses, types of service and
-/// sizes of segments. Do not ask a Unix socket, whose peer could open descriptors in this process then.
+/// As `recvmmsg`, without blocking: how many, or -1 and errno. `with_facts` asks for local addresses, types of service
+/// and sizes of segments. Do not ask a Unix socket, whose peer could open descriptors in this process then.
 int rlk_receive_datagrams(int descriptor, struct rlk_datagram *datagrams, int count, int with_facts);
 
-/// As `sendmmsg`, without blocking and without a signal: how many, or -1 and errno. `in_segments` hands equally long ones
-/// to one peer to the kernel in one piece, which a socket of UDP takes that has the option RLK_UDP_SEGMENT.
+/// As `sendmmsg`, without blocking and without a signal: how many, or -1 and errno. `in_segments` hands equally long
+/// ones to one peer to the kernel in one piece, which a socket of UDP takes that has the option RLK_UDP_SEGMENT.
 int rlk_send_datagrams(int descriptor, const struct rlk_datagram *datagrams, int count, int in_segments);
 
-/// Takes the oldest error from the queue of a socket, with the receiver of the datagram that has failed. Returns whether
-/// there was one; `is_local` says that the call has reported it already.
+/// Takes the oldest error from the queue of a socket, with the receiver of the datagram that has failed. Returns
+/// whether there was one; `is_local` says that the call has reported it already.
 int rlk_take_queued_error(int descriptor, int *error, int *is_local, struct sockaddr *address, socklen_t *length);
 
 /// Whether an error of `getaddrinfo` says that there is no such name, or no address of it.

@@ -10,8 +10,8 @@ public struct Datagram: Sendable {
     public var sender: Endpoint { header.sender }
 }
 
-// The interface for tasks. All calls are awaited on the loop's thread: in a task of the loop, in a task that prefers its
-// executor, or on an actor that lives there.
+// The interface for tasks. All calls are awaited on the loop's thread: in a task of the loop, in a task that prefers
+// its executor, or on an actor that lives there.
 
 extension DatagramSocket {
     /// Waits for the next datagram of a socket that was made without a receive handler. As long as no task waits,
@@ -19,8 +19,8 @@ extension DatagramSocket {
     /// Await it on the loop's thread.
     ///
     /// - Returns: `nil` when the socket has been closed.
-    /// - Throws: `CancellationError`, which takes no datagram; `RunLoop.WaitError` if another task waits, or if the loop
-    ///   has ended. Errors of the socket go to its error handler.
+    /// - Throws: `CancellationError`, which takes no datagram; `RunLoop.WaitError` if another task waits, or if the
+    ///   loop has ended. Errors of the socket go to its error handler.
     public nonisolated(nonsending) func receive() async throws -> Datagram? {
         loop.checkAwaited("a datagram socket")
         guard let reception else {
@@ -54,13 +54,14 @@ extension DatagramSocket {
     /// The datagrams of a socket; see ``DatagramSocket/datagrams()``.
     public typealias Datagrams = RunLoop.TaskSequence<Datagram>
 
-    /// Sends a datagram, and returns when the system has accepted it: after all that wait already. On the loop's thread.
+    /// Sends a datagram, and returns when the system has accepted it: after all that wait already. On the loop's
+    /// thread.
     ///
     /// - Parameters:
     ///   - bytes: its bytes; there may be none.
     ///   - peer: the receiver; by default the peer that the socket is connected to.
-    ///   - source: the address of this machine that it leaves from; by default the one that the socket is bound to, or
-    ///     else the one that the system chooses.
+    ///   - source: the address of this machine that it leaves from; by default the socket's own address, or else an
+    ///     address that the system chooses.
     ///   - typeOfService: its class and its mark for congestion, as ``Header/typeOfService`` has them.
     /// - Throws: ``SystemError`` if the system does not send it, for example with `EMSGSIZE`, and with `EBADF` on a
     ///   closed socket; `CancellationError`, which sends nothing; `RunLoop.WaitError` if the loop has ended.

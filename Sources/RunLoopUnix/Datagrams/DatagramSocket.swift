@@ -14,8 +14,8 @@ public import RunLoopKit
 /// accept a datagram at once, it waits in a bounded queue, and ``send(_:to:from:typeOfService:)-(Span<UInt8>,_,_,_)``
 /// refuses more when the queue is full.
 ///
-/// A datagram can be lost, arrive twice or out of order. The failure of one does not close the socket: the error handler
-/// gets it, with the peer that was unreachable or has refused it.
+/// A datagram can be lost, arrive twice or out of order. The failure of one does not close the socket: the error
+/// handler gets it, with the peer that was unreachable or has refused it.
 ///
 /// The handler of its source keeps a socket until it is closed; you need not keep it. The end of its loop closes it. A
 /// datagram socket belongs to the loop's thread and is not `Sendable`.
@@ -29,16 +29,16 @@ public final class DatagramSocket {
     public let modes: RunLoop.Modes
     /// The descriptor, which the socket owns and closes.
     public let fileDescriptor: Int32
-    /// Called with an error of the system, and with the peer that it concerns, if that is known: a datagram could not be
-    /// sent, or a peer's system has refused it. The socket stays open.
+    /// Called with an error of the system, and with the peer that it concerns, if that is known: a datagram could not
+    /// be sent, or a peer's system has refused it. The socket stays open.
     public var errorHandler: ((DatagramSocket, SystemError, Endpoint?) -> Void)?
     /// Called after a datagram was refused because too many wait, when at most half of ``Options/maximumOutput`` is
     /// taken.
     public var drainHandler: ((DatagramSocket) -> Void)?
     /// Called after some datagrams were passed to the receive handler, before more are received.
     package var batchHandler: (() -> Void)?
-    /// Called for each accepted datagram, in their order: when the system has it, or with the error that prevents it, which
-    /// the error handler does not get then.
+    /// Called for each accepted datagram, in their order: when the system has it, or with the error that prevents it,
+    /// which the error handler does not get then.
     package var outcomeHandler: ((SystemError?) -> Void)?
     /// Called when the end of the loop has closed the socket.
     package var closedByLoop: (() -> Void)?
@@ -104,8 +104,8 @@ public final class DatagramSocket {
             RunLoop.Origin(file: file, line: line))
     }
 
-    /// A socket that is connected to a peer, at an address that the system chooses; a Unix socket is unnamed. Call it on
-    /// the loop's thread. See ``init(address:peer:on:modes:options:receive:file:line:)``.
+    /// A socket that is connected to a peer, at an address that the system chooses; a Unix socket is unnamed. Call it
+    /// on the loop's thread. See ``init(address:peer:on:modes:options:receive:file:line:)``.
     public convenience init(
         peer: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
@@ -118,8 +118,8 @@ public final class DatagramSocket {
     /// A socket on a descriptor, for example one from a service manager, which it makes non-blocking and owns from now
     /// on. The options of the system's socket stay as they are.
     ///
-    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor has no datagrams; ``/RunLoopKit/DescriptorError`` if it
-    ///   cannot be watched.
+    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor has no datagrams; ``/RunLoopKit/DescriptorError`` if
+    ///   it cannot be watched.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
@@ -230,7 +230,7 @@ public final class DatagramSocket {
             budget = deliver(atMost: budget)
             if count < most { break }
         }
-        // What came in one piece may be more than the budget.
+        // One piece may have more datagrams than the budget.
         if handler != nil { deliverLater() }
     }
 
@@ -267,7 +267,7 @@ public final class DatagramSocket {
         return left
     }
 
-    /// Passes on what was received already, which the descriptor does not report, in the next pass.
+    /// Passes on datagrams that were received already, which the descriptor does not report, in the next pass.
     private func deliverLater() {
         guard machine.wantsInput, area != nil, !deliversLater else { return }
         deliversLater = true
@@ -291,14 +291,15 @@ public final class DatagramSocket {
         pool.put(area)
     }
 
-    /// Stops receiving until ``resumeReceiving()`` has been called as often as this. Datagrams wait in the system, which
-    /// drops those of UDP for which it has no room. On the loop's thread.
+    /// Stops receiving until ``resumeReceiving()`` has been called as often as this. Datagrams wait in the system,
+    /// which drops those of UDP for which it has no room. On the loop's thread.
     public func pauseReceiving() {
         machine.pause()
         watch()
     }
 
-    /// Takes back one ``pauseReceiving()``; without one it does nothing, and `RunLoop.trace` tells. On the loop's thread.
+    /// Takes back one ``pauseReceiving()``; without one it does nothing, and `RunLoop.trace` tells. On the loop's
+    /// thread.
     public func resumeReceiving() {
         guard machine.resume() else {
             loop.trace?(.ignored("\(description) was to resume receiving, which was not paused"))
@@ -316,11 +317,11 @@ public final class DatagramSocket {
     /// - Parameters:
     ///   - bytes: its bytes; there may be none.
     ///   - peer: the receiver; by default the peer that the socket is connected to.
-    ///   - source: the address of this machine that it leaves from, such as ``Header/localAddress`` of the datagram that it
-    ///     answers; its port does not matter. By default the one that the socket is bound to, or else the one that the
+    ///   - source: the address of this machine that it leaves from, such as ``Header/localAddress`` of the datagram
+    ///     that it answers; its port does not matter. By default the socket's own address, or else an address that the
     ///     system chooses. It has no effect on a Unix socket.
-    ///   - typeOfService: its class and its mark for congestion, as ``Header/typeOfService`` has them; by default those of
-    ///     the socket, which are 0 unless they were set by an option.
+    ///   - typeOfService: its class and its mark for congestion, as ``Header/typeOfService`` has them; by default those
+    ///     of the socket, which are 0 unless they were set by an option.
     /// - Returns: whether it was accepted. `false` if too many bytes wait already: the datagram is not sent, and the
     ///   drain handler is called when there is room. `false` also on a closed socket; `RunLoop.trace` tells once. An
     ///   accepted datagram that cannot be sent is reported to the error handler, for example with `EMSGSIZE`, and with

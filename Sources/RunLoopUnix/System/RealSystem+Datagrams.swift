@@ -16,7 +16,13 @@ extension RealSystem {
         withSystemDatagrams(slots, receives: true) { datagrams in
             let count = Int(rlk_receive_datagrams(descriptor, datagrams, Int32(slots.count), withFacts ? 1 : 0))
             for index in 0..<max(0, count) {
-                slots[index].wasReceived(datagrams[index])
+                // A datagram without a sender is one of an unnamed Unix socket.
+                slots[index].address.wasFilled(to: datagrams[index].address_length, orIs: .unnamed)
+                slots[index].localAddress.wasFilled(to: datagrams[index].local_length, orIs: Endpoint())
+                slots[index].length = datagrams[index].length
+                slots[index].typeOfService = datagrams[index].type_of_service
+                slots[index].interface = datagrams[index].interface
+                slots[index].segmentSize = datagrams[index].segment_size
             }
             return count
         }
@@ -70,18 +76,5 @@ extension RealSystem {
         let level = group.family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP
         let option = joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP
         return setsockopt(descriptor, Int32(level), option, &request, socklen_t(MemoryLayout<group_req>.size))
-    }
-}
-
-extension DatagramSlot {
-    /// Takes over the facts about a datagram, whose addresses and bytes a system call has written.
-    fileprivate mutating func wasReceived(_ datagram: rlk_datagram) {
-        length = datagram.length
-        // A datagram without a sender is one of an unnamed Unix socket.
-        address.wasFilled(to: datagram.address_length, orIs: .unnamed)
-        localAddress.wasFilled(to: datagram.local_length, orIs: Endpoint())
-        typeOfService = datagram.type_of_service
-        interface = datagram.interface
-        segmentSize = datagram.segment_size
     }
 }

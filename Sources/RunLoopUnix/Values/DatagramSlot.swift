@@ -5,8 +5,8 @@ package struct DatagramSlot {
     // The addresses are first, because system calls write them where the slot begins.
     /// The sender or the receiver; empty for the receiver that the socket is connected to.
     package var address = Endpoint()
-    /// The address of this machine that it was sent to, or that it leaves from, of which the port does not matter; empty
-    /// if it is not known, or left to the system.
+    /// The address of this machine that it was sent to, or that it leaves from, of which the port does not matter;
+    /// empty if it is not known, or left to the system.
     package var localAddress = Endpoint()
     /// The room to receive it, or the bytes to send.
     package var bytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)

@@ -69,7 +69,8 @@ struct DatagramSocketTests {
             #expect(RealSystem.shared.bind(live, to: address) == 0)
             #expect(throws: SystemError.self) { try DatagramSocket(address: address, on: loop) { _, _, _ in } }
             close(live)
-            // Until its program begins, a child of another test may hold the socket that was closed; nobody holds this one.
+            // Until its program begins, a child of another test may hold the socket that was closed; nobody holds this
+            // one.
             unlink(path)
             #expect(mknod(path, S_IFSOCK | 0o600, 0) == 0)
             let server = try DatagramSocket(address: address, on: loop) { log.receive($1, $2) }
@@ -130,7 +131,7 @@ struct DatagramSocketTests {
     }
 
     @Test(
-        "a datagram has the type of service that it is sent with, or else the one of its socket",
+        "a datagram has the type of service that it is sent with, or else its socket's",
         arguments: ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
     func typeOfService(host: String) throws {
         try withSimulation { simulation in
