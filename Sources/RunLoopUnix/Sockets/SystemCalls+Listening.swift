@@ -17,8 +17,10 @@ extension SystemCalls {
             }
             try bind(
                 descriptor, to: address, permissions: options.permissions, replacesStale: options.replacesStalePath,
-                probe: self.socket)
-            guard listen(descriptor, backlog: options.backlog) == 0 else { throw .last("listen on \(address)") }
+                probe: self.socket
+            ) { () throws(SystemError) in
+                guard listen(descriptor, backlog: options.backlog) == 0 else { throw .last("listen on \(address)") }
+            }
             return descriptor
         } catch {
             close(descriptor)
@@ -43,26 +45,32 @@ extension SystemCalls {
     /// - Parameters:
     ///   - replacesStale: whether a path on which no process answers is replaced.
     ///   - probe: makes a socket of the same type for a family, to see whether a process answers.
+    ///   - then: makes the socket ready before another process may look at its path.
     func bind(
-        _ descriptor: Int32, to address: Endpoint, permissions: UInt32, replacesStale: Bool, probe: (Int32) -> Int32
+        _ descriptor: Int32, to address: Endpoint, permissions: UInt32, replacesStale: Bool, probe: (Int32) -> Int32,
+        then: () throws(SystemError) -> Void = {}
     ) throws(SystemError) {
-        let path = address.filePath
-        if let path {
-            guard permissions & ~0o777 == 0 else {
-                throw SystemError("give \(path) the permissions \(String(permissions, radix: 8))", errno: EINVAL)
-            }
-            if replacesStale { try removeStaleSocket(at: path, address, probe) }
-            // On Linux the path gets the permissions of the socket less those of the umask, so that it never has too
-            // many. The umask itself belongs to the whole process, and must not change even for a moment.
-            guard setPermissions(permissions, of: descriptor) == 0 else {
-                throw .last("set the permissions of \(path)")
-            }
+        guard let path = address.filePath else {
+            guard bind(descriptor, to: address) == 0 else { throw .last("bind to \(address)") }
+            return try then()
         }
+        guard permissions & ~0o777 == 0 else {
+            throw SystemError("give \(path) the permissions \(String(permissions, radix: 8))", errno: EINVAL)
+        }
+        let claim = try PathClaim(path, self)
+        if replacesStale { try removeStaleSocket(at: path, address, probe) }
+        // On Linux the path gets the permissions of the socket less those of the umask, so that it never has too
+        // many. The umask itself belongs to the whole process, and must not change even for a moment.
+        guard setPermissions(permissions, of: descriptor) == 0 else { throw .last("set the permissions of \(path)") }
         guard bind(descriptor, to: address) == 0 else { throw .last("bind to \(address)") }
-        guard let path, setPermissions(permissions, at: path) != 0 else { return }
-        let error = SystemError.last("set the permissions of \(path)")
-        _ = removeFile(at: path)
-        throw error
+        do throws(SystemError) {
+            guard setPermissions(permissions, at: path) == 0 else { throw .last("set the permissions of \(path)") }
+            try then()
+        } catch {
+            _ = removeFile(at: path)
+            throw error
+        }
+        _ = consume claim
     }
 
     /// Removes a stale socket. A file that is no socket stays, and so does a socket on which a process answers.

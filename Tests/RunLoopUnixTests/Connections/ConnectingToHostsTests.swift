@@ -15,13 +15,14 @@ private final class BlackHole {
 
     init(_ text: String, port: UInt16 = 0) throws {
         let wanted = try Endpoint(text, port: port)
-        descriptor = socket(wanted.family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        descriptor = socket(wanted.family, SocketKind.stream | SocketKind.closedOnExec, 0)
         let own = descriptor
         let status = wanted.withSystemAddress { bind(own, $0, $1) }
         precondition(status == 0 && listen(descriptor, 0) == 0, "no black hole at \(wanted): errno \(errno)")
         address = Endpoint(filledBy: { getsockname(own, $0, &$1) })
         filler = Peer(connectedTo: address)
-        // Connected on its side; the queue is full when the acknowledgement has arrived, which a busy machine may delay.
+        // Connected on its side; the queue is full when the acknowledgement has arrived, which a busy machine may
+        // delay.
         var arrival = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         precondition(poll(&arrival, 1, -1) == 1)
     }

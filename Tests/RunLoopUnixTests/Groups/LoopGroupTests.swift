@@ -99,7 +99,7 @@ struct LoopGroupTests {
                 }.address
             }
         }
-        let holder = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let holder = socket(AF_INET, SocketKind.stream, 0)
         defer { close(holder) }
         #expect(taken.withSystemAddress { bind(holder, $0, $1) } == 0 && listen(holder, 1) == 0)
         for spread in [LoopGroup.Spread.bySystem, .inTurn] {
@@ -129,7 +129,7 @@ struct LoopGroupTests {
         let closed = Counter()
         group.stopAccepting { closed.add() }
         #expect(eventually { closed.value == 1 })
-        let late = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let late = socket(AF_INET, SocketKind.stream, 0)
         defer { close(late) }
         #expect(address.withSystemAddress { connect(late, $0, $1) } == -1 && errno == ECONNREFUSED)
         #expect(peers.allSatisfy(isServed))

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import RunLoopUnix
@@ -10,9 +11,9 @@ struct ActivatedSocketTests {
     /// Descriptors one after another, high enough not to be anybody else's: a listening socket, a datagram socket and a
     /// pipe.
     private func withDescriptors(_ body: (Int32) throws -> Void) rethrows {
-        let stream = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let stream = socket(AF_INET, SocketKind.stream, 0)
         precondition(listen(stream, 1) == 0, "not listening (errno \(errno))")
-        let datagram = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        let datagram = socket(AF_UNIX, SocketKind.datagrams, 0)
         var ends: [Int32] = [-1, -1]
         precondition(pipe(&ends) == 0, "no pipe (errno \(errno))")
         let first: Int32 = 700
@@ -92,7 +93,7 @@ struct ActivatedSocketTests {
         await #expect(processExitsWith: .success) {
             // As a manager does between fork and exec, but with higher numbers, because other threads of a test
             // process use its first descriptors.
-            let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            let listener = socket(AF_UNIX, SocketKind.stream, 0)
             precondition(dup2(listener, 703) == 703 && dup2(listener, 704) == 704, "no room (errno \(errno))")
             setenv("LISTEN_PID", "\(getpid())", 1)
             setenv("LISTEN_FDS", "2", 1)

@@ -14,7 +14,7 @@ final class NotifyReceiver {
 
     init(isAbstract: Bool = false) throws {
         address = (isAbstract ? "@" : "") + directory["notify"]
-        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        descriptor = socket(AF_UNIX, SocketKind.datagrams | SocketKind.nonBlocking, 0)
         let bytes = try NotifySocket.address(of: address)
         let status = bytes.withUnsafeBytes {
             bind(descriptor, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t($0.count))

@@ -41,7 +41,7 @@ struct SocketOptionTests {
 
     private static func connect(to address: Endpoint, on loop: RunLoop) throws -> Connection {
         let descriptor = address.withSystemAddress { pointer, length in
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            let descriptor = socket(AF_INET, SocketKind.stream, 0)
             precondition(Glibc.connect(descriptor, pointer, length) == 0)
             return descriptor
         }

@@ -17,7 +17,7 @@ final class Peer {
 
     /// A peer that has connected to an address.
     convenience init(connectedTo address: Endpoint, from own: Endpoint? = nil) {
-        let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = socket(address.family, SocketKind.stream, 0)
         if let own { precondition(own.withSystemAddress { bind(descriptor, $0, $1) } == 0) }
         let status = address.withSystemAddress { connect(descriptor, $0, $1) }
         precondition(status == 0, "cannot connect to \(address): errno \(errno)")
@@ -51,8 +51,8 @@ final class Peer {
         receiveBytes(most).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Whether the stream has ended. A child that is about to begin has the descriptors of this process for a moment, so
-    /// the other end may be open a little longer than its owner has it.
+    /// Whether the stream has ended. A child that is about to begin has the descriptors of this process for a moment,
+    /// so the other end may be open a little longer than its owner has it.
     func hasEnded() -> Bool {
         var text: String? = ""
         return eventually("the stream has ended") {

@@ -133,7 +133,7 @@ struct CancelledWaitTests {
 
 /// A socket that listens, whose queue is full: who connects to it waits.
 private func makeDeafListener() throws -> (address: Endpoint, close: () -> Void) {
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    let listener = socket(AF_INET, SocketKind.stream | SocketKind.closedOnExec, 0)
     precondition(listen(listener, 0) == 0, "errno \(errno)")
     var peers = [listener]
     var address = sockaddr_in()
@@ -144,7 +144,7 @@ private func makeDeafListener() throws -> (address: Endpoint, close: () -> Void)
             // The first fill the queue, the last wait.
             for _ in 0..<4 {
                 peers.append(
-                    socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0))
+                    socket(AF_INET, SocketKind.stream | SocketKind.closedOnExec | SocketKind.nonBlocking, 0))
                 connect(peers.last!, address, length)
             }
         }

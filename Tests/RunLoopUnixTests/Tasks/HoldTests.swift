@@ -14,7 +14,7 @@ struct HoldTests {
 
     /// A peer on a thread, in real time.
     private static func peer(_ name: String, _ serve: @escaping @Sendable (Int32) -> Void) -> PlainThread {
-        let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let socket = socket(AF_UNIX, SocketKind.stream, 0)
         #expect(RealSystem.shared.bind(socket, to: address(name, of: getpid())) == 0)
         listen(socket, 1)
         return PlainThread {
