@@ -9,7 +9,7 @@ public import ServiceLifecycle
 /// let store = DaemonService(name: "store") { loop in
 ///     let daemon = Daemon(loop: loop, manager: try ServiceManager())
 ///     let listener = try Listener(address: address, on: loop) { … }
-///     daemon.onStop(.stopAccepting) { listener.close() }
+///     daemon.onStop(.stopAccepting) { listener.finish() }
 ///     return daemon
 /// }
 /// let group = ServiceGroup(services: [store], gracefulShutdownSignals: [.sigterm], logger: logger)

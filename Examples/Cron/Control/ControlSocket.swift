@@ -49,7 +49,7 @@ final class ControlSocket {
 
     /// Accepts no more connections; existing ones stay open.
     func stopListening() {
-        listener.close()
+        listener.finish()
     }
 
     func close() {

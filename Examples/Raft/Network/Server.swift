@@ -19,15 +19,15 @@ final class Server {
 
     /// - Throws: `SystemError` if it cannot listen there.
     func listen(on address: Endpoint) throws {
-        let listener = try Listener(address: address, on: loop) { [unowned self] _, descriptor, _ in
-            serve(descriptor)
+        let listener = try Listener(address: address, on: loop) { [unowned self] listener, descriptor, _ in
+            serve(descriptor, from: listener)
         }
         listener.errorHandler = { [log] _, error in log.warning("\(error)") }
         self.listener = listener
         log.info("listening on \(listener.address)")
     }
 
-    private func serve(_ descriptor: Int32) {
+    private func serve(_ descriptor: Int32, from listener: Listener) {
         var member: String?
         let receive = Framing.lines(upTo: Line.longest) { [unowned self] connection, line in
             let line = Line.text(line)
@@ -47,7 +47,7 @@ final class Server {
             connections[ObjectIdentifier(connection)] = nil
             if let member, members[member] === connection { members[member] = nil }
         }
-        do { try connection.start() } catch { log.warning("\(error)") }
+        do { try connection.start() } catch { listener.pause(after: error) }
     }
 
     /// Answers a client. Its next request waits until then.
@@ -61,7 +61,7 @@ final class Server {
     }
 
     func stopListening() {
-        listener?.close()
+        listener?.finish()
     }
 
     func close() {

@@ -55,7 +55,7 @@ extension LoopGroup {
                 }
             }
         } catch {
-            for loop in loops { try? loop.performAndWait { $0.closeGroupListeners(of: key) } }
+            for loop in loops { try? loop.performAndWait { $0.endGroupListeners(of: key) { $0.close() } } }
             throw error
         }
         return bound
@@ -91,15 +91,20 @@ extension LoopGroup {
         }
     }
 
-    /// Closes the group's listeners, on all loops. Connections stay open. Returns at once. Any thread.
+    /// Ends the group's listeners, on all loops, as ``Listener/finish()`` does: connections that wait are accepted. All
+    /// connections stay open. Returns at once. Any thread.
     ///
-    /// - Parameter completion: called once, when all listeners are closed and the handler has received every accepted
-    ///   connection, on the thread of one of the loops or on the calling thread. It waits for a loop that runs in a
-    ///   mode that is not common.
+    /// - Parameter completion: called once, when all listeners are closed, the handler has received every accepted
+    ///   connection, and each loop has looked for the first input of its connections; on the thread of one of the loops
+    ///   or on the calling thread. It waits for a loop that runs in a mode that is not common.
     public func stopAccepting(completion: @escaping @Sendable () -> Void = {}) {
         // Connections that were accepted in turn were posted before the second round, and for the same modes.
-        performOnEach({ $0.closeGroupListeners() }) {
-            self.performOnEach(inModes: .common, { _ in }, completion)
+        performOnEach({ $0.finishGroupListeners() }) {
+            let count = AtLast(self.loops.count, completion)
+            for loop in self.loops {
+                let end = count.makeEnd()
+                loop.perform(inModes: .common) { $0.performAfterReading(inModes: .common) { end.come() } }
+            }
         }
     }
 }
@@ -116,11 +121,26 @@ extension RunLoop {
         return listener.address
     }
 
-    /// - Parameter key: the request whose listeners are closed; all unless given.
-    fileprivate func closeGroupListeners(of key: ListenKey? = nil) {
-        let closing = self[groupListeners].filter { key == nil || $0.key === key }
+    fileprivate func finishGroupListeners() {
+        endGroupListeners { $0.finish() }
+    }
+
+    /// - Parameter key: the request whose listeners are ended; all unless given.
+    fileprivate func endGroupListeners(of key: ListenKey? = nil, _ end: (Listener) -> Void) {
+        let ending = self[groupListeners].filter { key == nil || $0.key === key }
         self[groupListeners].removeAll { key == nil || $0.key === key }
-        for element in closing { element.listener.close() }
+        for element in ending { end(element.listener) }
+    }
+
+    private static let readingLabel = CallLabel("the first input of connections")
+
+    /// Calls a block when the descriptors that are ready in the next pass have been served.
+    func performAfterReading(inModes modes: RunLoop.Modes, _ block: @escaping () -> Void) {
+        // A pass looks for ready descriptors, makes the calls that are due, serves the descriptors, and runs the
+        // blocks.
+        perform(at: now, inModes: modes, label: Self.readingLabel, origin: RunLoop.Origin()) { [unowned self] in
+            perform(inModes: modes, block)
+        }
     }
 }
 

@@ -107,7 +107,9 @@ extension Daemon {
             let next = Stage(rawValue: stage.rawValue + 1)!
             state = .stopping(next)
             if next == .exit { setLimit(exitLimit) }
-            later { $0.begin(next) }
+            // Connections that were accepted at the last moment get to read before they are asked to finish.
+            guard next == .drain else { return later { $0.begin(next) } }
+            loop.performAfterReading(inModes: modes) { self.begin(next) }
         case .running, .stopped: break
         }
     }

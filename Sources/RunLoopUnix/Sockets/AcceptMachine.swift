@@ -37,7 +37,12 @@ struct AcceptMachine: ~Copyable {
         case closed
     }
 
+    /// The most failures in a row that may each be about one connection, until the listener pauses.
+    static let mostFailures = 64
+
     private let budget: Int
+    /// The most connections that wait in the system's queue.
+    private let backlog: Int
     private let pause: Duration
     private let isForTasks: Bool
     private var state = State.idle
@@ -53,6 +58,10 @@ struct AcceptMachine: ~Copyable {
     /// Whether connections are left in the system's queue until a task waits.
     private var isParked = false
     private var isPausing = false
+    /// Whether all connections that wait are accepted now, because the listener is about to close.
+    private var isFinishing = false
+    /// The number of attempts in a row that failed for a reason that may be gone at the next one.
+    private var failures = 0
     /// Whether the owner of the listener takes connections.
     var isOpenToConnections = true
 
@@ -64,6 +73,7 @@ struct AcceptMachine: ~Copyable {
 
     init(_ options: Listener.Options, isForTasks: Bool) {
         budget = options.budget
+        backlog = Int(options.backlog)
         pause = max(options.pause, .milliseconds(1))
         self.isForTasks = isForTasks
         window = options.rateLimit.map { RateWindow($0) }
@@ -98,16 +108,17 @@ struct AcceptMachine: ~Copyable {
     /// Decides whether to accept another connection.
     private mutating func look() -> Action? {
         state = .idle
-        guard looks < budget, isOpenToConnections else { return nil }
+        // Linux lets one more wait than the backlog says.
+        guard looks < (isFinishing ? backlog + 1 : budget), isOpenToConnections else { return nil }
         looks += 1
         // Only at the first look a connection certainly waits, and later the task may wait again before the next pass.
         let isFirst = looks == 1
-        if isForTasks && !isAwaited {
+        if isForTasks && !isAwaited && !isFinishing {
             isParked = isFirst
             return nil
         }
         if let end = window?.end(at: now) {
-            guard isFirst else { return nil }
+            guard isFirst, !isFinishing else { return nil }
             waits += 1
             isPausing = true
             return .pause(until: end)
@@ -127,6 +138,7 @@ struct AcceptMachine: ~Copyable {
     ///
     /// - Parameter host: the peer's number for ``Listener/Options/peerRateLimit``, if it has one.
     mutating func acceptSucceeded(from host: UInt64?) {
+        failures = 0
         let isWelcome = host.map { peers?.take($0, at: now) } != false
         if isWelcome {
             _ = window?.take(at: now)
@@ -140,12 +152,27 @@ struct AcceptMachine: ~Copyable {
 
     mutating func acceptFailed(_ errno: Int32, at now: RunLoop.Instant) {
         switch errno {
-        case EAGAIN: state = .idle
-        // The peer has gone, or a signal interrupted the call: there may be another connection.
-        case ECONNABORTED, EINTR, EPROTO, EPERM: state = .looking
+        case EAGAIN: (state, failures) = (.idle, 0)
+        case EINTR: state = .looking
+        // The peer has gone, or is not allowed: there may be another connection, unless the call always fails.
+        case ECONNABORTED, EPROTO, EPERM:
+            failures += 1
+            state = failures < Self.mostFailures ? .looking : .failed(errno: errno, now: now)
         case EMFILE, ENFILE, ENOBUFS, ENOMEM: state = .short(errno: errno, now: now)
         default: state = .failed(errno: errno, now: now)
         }
+    }
+
+    /// The connection that was passed on cannot be served.
+    mutating func deliveryFailed(_ errno: Int32, at now: RunLoop.Instant) {
+        guard case .looking = state else { return }
+        state = .failed(errno: errno, now: now)
+    }
+
+    /// The listener is about to close.
+    mutating func finish(at now: RunLoop.Instant) {
+        isFinishing = true
+        becameReady(at: now)
     }
 
     mutating func refusalSucceeded() {

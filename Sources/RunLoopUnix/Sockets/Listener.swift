@@ -11,7 +11,12 @@ public import RunLoopKit
 /// ```
 ///
 /// When the process or the system has no descriptor left, the listener neither spins nor fails: it refuses the waiting
-/// connection by means of a reserve descriptor, calls the error handler, and pauses for ``Options/pause``.
+/// connection by means of a reserve descriptor, calls the error handler, and pauses for ``Options/pause``. It pauses in
+/// the same way when 64 attempts in a row have failed, and when its handler says by ``pause(after:)`` that it cannot
+/// serve a connection.
+///
+/// ``finish()`` is the end of a daemon's listener: peers that are connected already are served. ``close()`` drops those
+/// that wait.
 ///
 /// The handler of its source keeps a listener until it is closed; you need not keep it. The end of its loop closes it.
 /// A listener belongs to the loop's thread and is not `Sendable`.
@@ -25,8 +30,8 @@ public final class Listener {
 
     /// The listening descriptor.
     public let fileDescriptor: Int32
-    /// Called when a connection could not be accepted. The listener continues to accept, after a pause if descriptors
-    /// are short.
+    /// Called when a connection could not be accepted or served, once for each pause. The listener continues to accept
+    /// after it.
     public var errorHandler: ((Listener, SystemError) -> Void)?
     /// Called when a pass has accepted some connections, after the last one was passed to the handler.
     package var batchHandler: (() -> Void)?
@@ -61,10 +66,12 @@ public final class Listener {
     private var reserve: Int32 = -1
     /// The path to remove when the listener closes, if it still leads to the listener's own socket.
     private let path: (text: String, file: SocketFile)?
+    /// Whether another process may accept the connections that wait, because it has given the descriptor to this one.
+    private let isInherited: Bool
     /// The task that waits for a connection, if the listener is for tasks.
     private let acceptance: TaskWait?
-    /// The connection for that task.
-    private var socket: Socket?
+    /// The connections for tasks.
+    private var sockets: [Socket] = []
     private var hasLostLoop = false
 
     package typealias Socket = (descriptor: Int32, peer: Endpoint)
@@ -88,7 +95,7 @@ public final class Listener {
         let descriptor = try system.openListener(address, options)
         let path = address.filePath.flatMap { path in system.socketFile(at: path).map { (path, $0) } }
         try self.init(
-            inherited: descriptor, path: path, on: loop, modes: modes, options: options, handler: handler,
+            descriptor, isInherited: false, path: path, on: loop, modes: modes, options: options, handler: handler,
             file: file, line: line)
     }
 
@@ -104,17 +111,17 @@ public final class Listener {
         try WorldSystem.of(loop).check(
             descriptor, isA: "listening", SO_ACCEPTCONN, is: 1, otherwise: "does not listen")
         try self.init(
-            inherited: descriptor, path: nil, on: loop, modes: modes, options: options, handler: handler,
+            descriptor, isInherited: true, path: nil, on: loop, modes: modes, options: options, handler: handler,
             file: file, line: line)
     }
 
     private init(
-        inherited descriptor: Int32, path: (String, SocketFile)?, on loop: RunLoop, modes: RunLoop.Modes,
+        _ descriptor: Int32, isInherited: Bool, path: (String, SocketFile)?, on loop: RunLoop, modes: RunLoop.Modes,
         options: Options, handler: AcceptHandler?, file: StaticString, line: UInt32
     ) throws {
         origin = RunLoop.Origin(file: file, line: line)
         fileDescriptor = descriptor
-        self.path = path
+        (self.path, self.isInherited) = (path, isInherited)
         self.loop = loop
         system = WorldSystem.of(loop)
         self.modes = modes
@@ -122,7 +129,7 @@ public final class Listener {
         acceptance = handler == nil ? NamedWait(loop.remote, "accepts a connection") : nil
         self.handler =
             handler ?? { listener, descriptor, peer in
-                listener.socket = (descriptor, peer)
+                listener.sockets.append((descriptor, peer))
                 listener.acceptance?.end()
             }
         let address = system.localAddress(of: descriptor)
@@ -166,7 +173,8 @@ public final class Listener {
         return try system.value(of: option, of: fileDescriptor)
     }
 
-    /// Sets an option of the listening socket, which later connections inherit if the system says so. On the loop's thread.
+    /// Sets an option of the listening socket, which later connections inherit if the system says so. On the loop's
+    /// thread.
     ///
     /// - Throws: ``SystemError``, for example with `EBADF` if the listener is closed.
     public func setOption<Value>(_ option: SocketOption<Value>, to value: Value) throws(SystemError) {
@@ -174,9 +182,17 @@ public final class Listener {
         try system.set(option, of: fileDescriptor, to: value)
     }
 
-    /// Carries out the machine's actions until there is none left.
+    deinit {
+        for socket in sockets { system.close(socket.descriptor) }
+    }
+
     private func acceptSome() {
         machine.becameReady(at: loop.now)
+        settle()
+    }
+
+    /// Carries out the machine's actions until there is none left.
+    private func settle() {
         let acceptedBefore = machine.accepted
         var socket: Socket = (-1, Endpoint())
         while let action = machine.next() {
@@ -247,7 +263,7 @@ public final class Listener {
         }
         loop.checkAwaited("a listener")
         while true {
-            if let socket = socket.take() { return socket }
+            if !sockets.isEmpty { return sockets.removeFirst() }
             guard isOpen else {
                 if hasLostLoop { throw loop.remote.endError }
                 return nil
@@ -260,10 +276,38 @@ public final class Listener {
         }
     }
 
+    /// Accepts nothing for ``Options/pause`` because the connection that the handler has just received cannot be
+    /// served, and calls the error handler: once for each pause, however many peers wait. Call it in the handler.
+    ///
+    /// ```swift
+    /// do { try connection.start() } catch { listener.pause(after: error) }
+    /// ```
+    public func pause(after error: DescriptorError) {
+        let reason: Int32 = if case .system(_, let errno) = error { errno } else { EBADF }
+        machine.deliveryFailed(reason, at: loop.now)
+    }
+
     // MARK: Closing
 
+    /// Accepts the connections that wait in the system's queue, whose peers may have sent something already, and
+    /// closes. The handler is called with each before this returns, within the rate limits; tasks still receive them by
+    /// ``accept(limits:file:line:)``. A descriptor that was inherited is only closed: another process accepts the
+    /// connections of its queue. On the loop's thread; harmless when repeated.
+    public func finish() {
+        guard isOpen else { return }
+        if !isInherited {
+            machine.finish(at: loop.now)
+            settle()
+        }
+        let waiting = sockets
+        sockets = []
+        close()
+        sockets = waiting
+    }
+
     /// Stops accepting and closes the descriptor; removes the path of a Unix socket, unless another socket has taken
-    /// its place. Connections stay open. On the loop's thread; harmless when repeated.
+    /// its place. Connections stay open; those that were not accepted yet are reset, unlike with ``finish()``. On the
+    /// loop's thread; harmless when repeated.
     public func close() {
         guard let handler else { return }
         self.handler = nil
@@ -273,7 +317,8 @@ public final class Listener {
         (source, resumption) = (nil, nil)
         if let path { system.remove(path.file, at: path.text) }
         closeDescriptors()
-        if let socket = socket.take() { system.close(socket.descriptor) }
+        for socket in sockets { system.close(socket.descriptor) }
+        sockets = []
         acceptance?.end()
         withExtendedLifetime((handler, errorHandler, batchHandler)) {}
         (errorHandler, batchHandler) = (nil, nil)

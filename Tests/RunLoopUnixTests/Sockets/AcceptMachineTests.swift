@@ -13,8 +13,33 @@ struct AcceptMachineTests {
         let seed = UInt64.random(in: 0...UInt64(UInt32.max)) << 8 | round
         var random = SeededGenerator(seed: seed)
         var model = Model(seed: seed, random: &random)
-        for _ in 0..<200 { model.happens(&random) }
+        for _ in 0..<400 { model.happens(&random) }
         model.close()
+    }
+
+    @Test("a call that always fails makes the listener pause and report, and no more calls follow than in a row before")
+    func lastingFailure() {
+        for errno in [EPERM, ECONNABORTED, EPROTO] {
+            var machine = AcceptMachine(.init(), isForTasks: false)
+            let start = RunLoop.Instant(nanoseconds: 0)
+            var (now, calls, reports) = (start, 0, 0)
+            while now < start + .seconds(10) {
+                machine.becameReady(at: now)
+                while let action = machine.next() {
+                    switch action {
+                    case .accept:
+                        calls += 1
+                        machine.acceptFailed(errno, at: now)
+                    case .pause(let end):
+                        now = end
+                        machine.pauseEnded()
+                    case .report(errno): reports += 1
+                    default: Issue.record("\(action)")
+                    }
+                }
+            }
+            #expect(calls == AcceptMachine.mostFailures + 99 && reports == 100)
+        }
     }
 }
 
@@ -35,6 +60,10 @@ private struct Model: ~Copyable {
     var isParked = false
     var pauseEnd: RunLoop.Instant?
     var isClosed = false
+    /// The errors of the round; 0 for none.
+    let errors: [Int32]
+    /// The failures in a row that may each be about one connection.
+    var failures = 0
 
     init(seed: UInt64, random: inout SeededGenerator) {
         self.seed = seed
@@ -49,6 +78,10 @@ private struct Model: ~Copyable {
         options.rateLimit = limit(&random)
         options.peerRateLimit = limit(&random)
         self.options = options
+        let lasting: [Int32] = [ECONNABORTED, EPERM, EPROTO, EINTR]
+        errors =
+            Int.random(in: 0..<4, using: &random) == 0
+            ? lasting : [0, 0, 0, 0, EAGAIN, EINTR, ECONNABORTED, EMFILE, ENOMEM, EIO]
         isForTasks = Bool.random(using: &random)
         machine = AcceptMachine(options, isForTasks: isForTasks)
     }
@@ -85,7 +118,7 @@ private struct Model: ~Copyable {
     /// One pass: each action must be the one that is due, and at the end none may be left.
     private mutating func descriptorIsReady(_ random: inout SeededGenerator) {
         machine.becameReady(at: now)
-        for turn in 0..<options.budget where !isClosed {
+        for turn in 0..<options.budget where !isClosed && pauseEnd == nil {
             if isForTasks && !isAwaited {
                 isParked = turn == 0
                 break
@@ -98,13 +131,17 @@ private struct Model: ~Copyable {
                 break
             }
             expect(.accept)
-            let error = [0, 0, 0, 0, EAGAIN, EINTR, ECONNABORTED, EMFILE, ENOMEM, EIO].randomElement(using: &random)!
+            let error = errors.randomElement(using: &random)!
             if error == 0 {
                 connectionIsAccepted(&random)
             } else {
                 machine.acceptFailed(error, at: now)
-                if error == EINTR || error == ECONNABORTED { continue }
-                if error != EAGAIN { expectFailure(error, &random) }
+                if error == EINTR { continue }
+                if [ECONNABORTED, EPERM, EPROTO].contains(error) {
+                    failures += 1
+                    if failures < AcceptMachine.mostFailures { continue }
+                }
+                if error == EAGAIN { failures = 0 } else { expectFailure(error, &random) }
                 break
             }
         }
@@ -112,6 +149,7 @@ private struct Model: ~Copyable {
     }
 
     private mutating func connectionIsAccepted(_ random: inout SeededGenerator) {
+        failures = 0
         let host = Bool.random(using: &random) ? UInt64.random(in: 0..<3, using: &random) : nil
         machine.acceptSucceeded(from: host)
         if let host, end(of: options.peerRateLimit, acceptedOfPeers[host] ?? []) != nil {
@@ -122,13 +160,17 @@ private struct Model: ~Copyable {
         accepted.append(now)
         isAwaited = false
         expect(.deliver)
-        // The handler closes the listener, or the task waits again.
+        // The handler cannot serve the connection, closes the listener, or the task waits again.
+        if Int.random(in: 0..<20, using: &random) == 0 {
+            machine.deliveryFailed(ENOSPC, at: now)
+            return expectFailure(ENOSPC, &random)
+        }
         if Int.random(in: 0..<100, using: &random) == 0 { return close() }
         if isForTasks && Bool.random(using: &random) { awaitBegins() }
     }
 
     private mutating func expectFailure(_ error: Int32, _ random: inout SeededGenerator) {
-        if error != EIO {
+        if error == EMFILE || error == ENOMEM {
             expect(.refuse)
             if Bool.random(using: &random) {
                 refused += 1

@@ -94,7 +94,7 @@ struct ListenerTests {
         try withSimulation { simulation in
             let loop = simulation.loop
             let address = try Endpoint(path: "/tmp/rlk-stale-\(getpid())")
-            let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            let stale = socket(AF_UNIX, SocketKind.stream, 0)
             #expect(address.withSystemAddress { bind(stale, $0, $1) } == 0)
             close(stale)
             let listener = try Listener(address: address, on: loop) {
@@ -113,7 +113,7 @@ struct ListenerTests {
     @Test("a descriptor that was handed over must listen")
     func inherited() throws {
         try withSimulation { simulation in
-            let idle = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            let idle = socket(AF_INET, SocketKind.stream, 0)
             defer { close(idle) }
             let error = #expect(throws: SystemError.self) {
                 try Listener(inherited: idle, on: simulation.loop) {
@@ -121,7 +121,7 @@ struct ListenerTests {
                 }
             }
             #expect(error?.errno == EINVAL)
-            let listening = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            let listening = socket(AF_INET, SocketKind.stream, 0)
             #expect(listen(listening, 1) == 0)
             var accepted = 0
             let listener = try Listener(inherited: listening, on: simulation.loop) {
@@ -149,7 +149,7 @@ struct ListenerTests {
             directory.write("kept", to: "file")
             directory.makeDirectory("directory")
             #expect(symlink(directory["file"], directory["link"]) == 0)
-            let datagrams = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+            let datagrams = socket(AF_UNIX, SocketKind.datagrams, 0)
             defer { close(datagrams) }
             let bound = try Endpoint(path: directory["datagrams"])
             #expect(bound.withSystemAddress { bind(datagrams, $0, $1) } == 0)
@@ -167,12 +167,163 @@ struct ListenerTests {
         }
     }
 
+    /// Connects peers that have sent a line each, before the loop has run.
+    private func eagerPeers(_ count: Int, of listener: Listener) -> [Peer] {
+        (0..<count).map { number in
+            let peer = Peer(connectedTo: listener.address)
+            peer.send("\(number)\n")
+            return peer
+        }
+    }
+
+    @Test("a daemon that stops serves the peers that wait in the listener's queue", arguments: [false, true])
+    func finish(isUnix: Bool) throws {
+        try withSimulation { simulation in
+            let (loop, directory) = (simulation.loop, TemporaryDirectory())
+            let address = try isUnix ? Endpoint(path: directory["socket"]) : Endpoint("127.0.0.1", port: 0)
+            var options = Listener.Options()
+            options.budget = 2
+            var connections: [Connection] = []
+            let listener = try Listener(address: address, on: loop, options: options) { _, descriptor, _ in
+                let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
+                    connection.write("answer \(bytes.text)")
+                    return bytes.count
+                }
+                try? connection.start()
+                connections.append(connection)
+            }
+            let daemon = Daemon(loop: loop, manager: try ServiceManager(environment: [:]))
+            daemon.onStop(.stopAccepting) { listener.finish() }
+            daemon.onStop(.drain) { for connection in connections { connection.finish() } }
+            let peers = eagerPeers(50, of: listener)
+            daemon.stop()
+            #expect(daemon.run() == 0)
+            for (number, peer) in peers.enumerated() {
+                var answer: String? = ""
+                #expect(eventually("an answer") { (answer = peer.receive(), answer != "").1 })
+                #expect(answer == "answer \(number)\n")
+            }
+            #expect(listener.accepted == 50 && !listener.isOpen)
+            #expect(!isUnix || access(directory["socket"], F_OK) != 0)
+        }
+    }
+
+    @Test(
+        "a group that stops accepting has read the first input of the peers that waited",
+        arguments: [nil, LoopGroup.Spread.inTurn])
+    func finishOfGroup(spread: LoopGroup.Spread?) throws {
+        let read = Counter()
+        let group = try LoopGroup(count: 2)
+        let address = try group.listen(on: Endpoint("127.0.0.1", port: 0), spread: spread) { loop, descriptor, _ in
+            let connection = Connection(adopting: descriptor, on: loop) { _, bytes in
+                read.add()
+                return bytes.count
+            }
+            try? connection.start()
+        }
+        // The loops are busy while the peers connect.
+        let (busy, isFree) = (Counter(), Flag())
+        group.performOnEach { _ in
+            busy.add()
+            while !isFree.isSet { usleep(100) }
+        }
+        #expect(eventually("both loops are busy") { busy.value == 2 })
+        let peers = (0..<20).map { number in
+            let peer = Peer(connectedTo: address)
+            peer.send("\(number)\n")
+            return peer
+        }
+        let (isDone, readBefore) = (Flag(), Counter())
+        group.stopAccepting {
+            readBefore.add(read.value)
+            isDone.set()
+        }
+        isFree.set()
+        #expect(eventually("the group has stopped accepting") { isDone.isSet } && readBefore.value == 20)
+        withExtendedLifetime(peers) {}
+        group.stop()
+        group.join()
+    }
+
+    @Test("tasks receive the peers that waited when the listener finished, and then nil")
+    func finishForTasks() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop)
+            let peers = eagerPeers(3, of: listener)
+            var lines: [String] = []
+            var hasEnded = false
+            loop.task {
+                try await loop.clock.sleep(for: .seconds(1))
+                while let connection = try await listener.accept() {
+                    try connection.start()
+                    if let bytes = try await connection.read() { lines.append(String(decoding: bytes, as: UTF8.self)) }
+                    connection.close()
+                }
+                hasEnded = true
+            }
+            listener.finish()
+            #expect(!listener.isOpen)
+            simulation.advance(by: .seconds(1))
+            simulation.settle { hasEnded }
+            #expect(lines == ["0\n", "1\n", "2\n"])
+            withExtendedLifetime(peers) {}
+        }
+    }
+
+    @Test("an inherited listener leaves its queue to the process that has the descriptor as well")
+    func finishOfInherited() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            let descriptor = try RealSystem.shared.openListener(Endpoint("127.0.0.1", port: 0), .init())
+            let other = dup(descriptor)
+            var accepted = 0
+            let listener = try Listener(inherited: descriptor, on: loop) {
+                accepted += 1
+                close($1); _ = $2
+            }
+            let peers = eagerPeers(3, of: listener)
+            listener.finish()
+            #expect(accepted == 0 && !listener.isOpen)
+            let next = try Listener(inherited: other, on: loop) {
+                accepted += 1
+                close($1); _ = $2
+            }
+            simulation.settle { accepted == 3 }
+            next.close()
+            withExtendedLifetime(peers) {}
+        }
+    }
+
+    @Test("a handler that cannot serve its connection makes the listener pause, with one report for each pause")
+    func failingHandler() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var (errors, handled): ([Int32], Int) = ([], 0)
+            let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { listener, descriptor, _ in
+                handled += 1
+                close(descriptor)
+                listener.pause(after: .system(descriptor, errno: ENOSPC))
+            }
+            listener.errorHandler = { errors.append($1.errno) }
+            let peers = eagerPeers(20, of: listener)
+            simulation.settle { !errors.isEmpty }
+            simulation.advance(by: .milliseconds(99))
+            #expect(handled == 1 && errors == [ENOSPC])
+            simulation.advance(by: .milliseconds(1))
+            simulation.settle { errors.count == 2 }
+            #expect(handled == 2)
+            listener.close()
+            withExtendedLifetime(peers) {}
+        }
+    }
+
     @Test("a stale path is left alone if that is asked for")
     func keptStalePath() throws {
         try withSimulation { simulation in
             let directory = TemporaryDirectory()
             let address = try Endpoint(path: directory["socket"])
-            let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            let stale = socket(AF_UNIX, SocketKind.stream, 0)
             #expect(address.withSystemAddress { bind(stale, $0, $1) } == 0)
             close(stale)
             var options = Listener.Options()
@@ -251,7 +402,7 @@ struct ListenerTests {
             simulation.settle { listener.waits == peers.count / 2 }
             #expect(listener.isOpen && listener.waits == peers.count / 2)
         }
-        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let probe = socket(AF_UNIX, SocketKind.stream, 0)
         defer { close(probe) }
         #expect(address.withSystemAddress { connect(probe, $0, $1) } != 0 && errno == ENOENT)
     }
