@@ -168,6 +168,14 @@ int rlk_child_state(pid_t pid, int descriptor, int reaps, int *status) {
     return info.si_code;
 }
 
+pid_t rlk_ended_child(void) {
+    siginfo_t info = {0};
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+        if (errno != EINTR) return -1;
+    }
+    return info.si_pid;
+}
+
 struct orphan {
     pid_t pid;
     int descriptor;

@@ -53,8 +53,8 @@ struct rlk_failure {
     int error;
 };
 
-/// Starts a child with all signals unblocked and at their defaults, and no descriptor but the standard ones. Returns when
-/// the other program runs. 0, or an error number; then there is no child.
+/// Starts a child with all signals unblocked and at their defaults, and no descriptor but the standard ones. Returns
+/// when the other program runs. 0, or an error number; then there is no child.
 int rlk_spawn(const struct rlk_spawn_request *request, pid_t *pid, struct rlk_failure *failure);
 
 /// This process's environment, which another thread may change.
@@ -76,5 +76,9 @@ void rlk_reap_later(pid_t pid, int descriptor);
 
 /// A pipe, closed on exec; 0, or -1 and errno.
 int rlk_pipe(int ends[2]);
+
+/// Looks for a child of this process that has ended, without reaping it: its number, 0 if none has, -1 if there is no
+/// child.
+pid_t rlk_ended_child(void);
 
 #endif

@@ -40,6 +40,11 @@ extension TapedSystem {
         call(.reapLater, identifier, descriptor, .none, real.reapLater)
     }
 
+    // The world answers nothing, and a replay has no children.
+    func reapOrphans() {
+        if !isReplay { real.reapOrphans() }
+    }
+
     // MARK: The process
 
     var processIdentifier: Int32 { call(.processIdentifier, [], .int32) { real.processIdentifier } }

@@ -4,7 +4,7 @@ public import RunLoopKit
 ///
 /// ```swift
 /// let daemon = Daemon(loop: .current, manager: try ServiceManager())
-/// daemon.onStop(.stopAccepting) { listener.close() }
+/// daemon.onStop(.stopAccepting) { listener.finish() }
 /// daemon.onStop(.drain) { done in connections.closeWhenIdle { done() } }
 /// daemon.onStop(.exit) { database.close() }
 /// daemon.onReload { configuration.read() }
@@ -75,6 +75,7 @@ public final class Daemon {
     var messages: [Message] = []
     var resending: DelayedCall?
     private var signals: [SignalSource] = []
+    private var orphans: SignalSource?
     private lazy var remoteBox = Remote(self)
 
     typealias Message = (ServiceManager) -> () throws(ServiceManagerError) -> Bool
@@ -109,6 +110,7 @@ public final class Daemon {
 
     deinit {
         for signal in signals { signal.invalidate() }
+        orphans?.invalidate()
     }
 
     // MARK: Hooks
@@ -193,6 +195,26 @@ public final class Daemon {
         }
         try loop.add(source, forMode: modes)
         signals.append(source)
+    }
+
+    /// Reaps orphans from now on: processes whose parents have ended, and that the system has given to this process
+    /// because it is process 1 of a container, or a subreaper. Without that they stay as zombies. The children that a
+    /// ``ChildProcess`` has started keep their statuses.
+    ///
+    /// To the system, children that other code of the process has started and waits for, such as Foundation's
+    /// `Process`, are no different from orphans: do not use both. The source of `SIGCHLD` is in the daemon's modes and
+    /// lasts as long as the daemon. Call it once, on the loop's thread. Each end of a child costs a few system calls.
+    /// Simulated hosts have no orphans.
+    ///
+    /// - Throws: ``SystemError`` if no descriptor is left.
+    public func reapOrphans() throws {
+        require(orphans == nil, "the daemon reaps orphans already")
+        let system = WorldSystem.of(loop)
+        let source = try SignalSource(signal: .child) { _ in system.reapOrphans() }
+        try loop.add(source, forMode: modes)
+        orphans = source
+        // Some may have ended before.
+        system.reapOrphans()
     }
 
     // MARK: Means

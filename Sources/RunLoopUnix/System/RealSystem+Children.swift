@@ -43,6 +43,15 @@ extension RealSystem {
     // MARK: Starting
 
     package func start(_ child: ChildStart) throws(ChildStart.Failure) -> Int32 {
+        OwnChildren.shared.startBegins()
+        var started: Int32?
+        defer { OwnChildren.shared.startEnds(started) }
+        let pid = try spawn(child)
+        started = pid
+        return pid
+    }
+
+    private func spawn(_ child: ChildStart) throws(ChildStart.Failure) -> Int32 {
         var pid: Int32 = -1
         var failure = rlk_failure()
         let groups = child.user?.supplementaryGroups ?? []
@@ -122,15 +131,21 @@ extension RealSystem {
 
     package func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildProcess.ExitStatus? {
         var status: Int32 = 0
-        return switch rlk_child_state(identifier, descriptor, reaps ? 1 : 0, &status) {
-        case -1: .lost
-        case 0: nil
-        case 1: .exited(status)  // CLD_EXITED, an enumerator in some versions of the headers
-        case let code: .signalled(Signal(rawValue: status), coreDumped: code == 3)  // CLD_DUMPED
-        }
+        let state: ChildProcess.ExitStatus? =
+            switch rlk_child_state(identifier, descriptor, reaps ? 1 : 0, &status) {
+            case -1: .lost
+            case 0: nil
+            case 1: .exited(status)  // CLD_EXITED, an enumerator in some versions of the headers
+            case let code: .signalled(Signal(rawValue: status), coreDumped: code == 3)  // CLD_DUMPED
+            }
+        if state == .lost || (reaps && state != nil) { OwnChildren.shared.left(identifier) }
+        return state
     }
 
+    package func reapOrphans() { OwnChildren.shared.reapOthers() }
+
     package func reapLater(_ identifier: Int32, _ descriptor: Int32) {
+        OwnChildren.shared.left(identifier)
         rlk_reap_later(identifier, descriptor >= 0 ? duplicate(descriptor) : -1)
     }
 }

@@ -55,12 +55,13 @@ package protocol SystemCalls: AnyObject, Sendable {
     func datagramSocket(_ family: Int32) -> Int32
     /// Receives a datagram into each slot, or several that came in one piece, as long as there are any.
     ///
-    /// - Parameter withFacts: whether the slots get the facts that the socket reports with each datagram, by its options;
-    ///   not for a Unix socket.
+    /// - Parameter withFacts: whether the slots get the facts that the socket reports with each datagram, by its
+    ///   options; not for a Unix socket.
     func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool) -> Int
     /// Sends the datagram of each slot, up to the first that fails.
     ///
-    /// - Parameter inSegments: whether the system gets equally long ones to one peer in one piece, which fails as a whole.
+    /// - Parameter inSegments: whether the system gets equally long ones to one peer in one piece, which fails as a
+    ///   whole.
     func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool) -> Int
     /// Takes the oldest error from the queue of a UDP socket that has one (`IP_RECVERR`).
     func takeQueuedError(_ descriptor: Int32) -> QueuedError?
@@ -126,6 +127,8 @@ package protocol SystemCalls: AnyObject, Sendable {
     func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildProcess.ExitStatus?
     /// Arranges for a child to be reaped when it ends.
     func reapLater(_ identifier: Int32, _ descriptor: Int32)
+    /// Reaps the ended children that this process has not started by these calls.
+    func reapOrphans()
 
     // MARK: The time of a simulation
 

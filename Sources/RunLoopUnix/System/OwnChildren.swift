@@ -1,0 +1,66 @@
+internal import CShims
+internal import Glibc
+internal import RunLoopCore
+
+/// The children that the library has started and not reaped. Others are orphans, which the system has given to this
+/// process.
+final class OwnChildren: Sendable {
+    static let shared = OwnChildren()
+
+    private struct State {
+        var numbers: Set<Int32> = []
+        /// The starts that are under way: a child may have ended before its number is known.
+        var starts = 0
+        /// Whether orphans were to be reaped meanwhile.
+        var mustReap = false
+    }
+
+    private let state = Locked(State())
+
+    func startBegins() {
+        state.withLock { $0.starts += 1 }
+    }
+
+    /// - Parameter number: the child; `nil` if there is none.
+    func startEnds(_ number: Int32?) {
+        let mustReap = state.withLock { state in
+            state.starts -= 1
+            if let number { state.numbers.insert(number) }
+            return state.starts == 0 && state.mustReap
+        }
+        if mustReap { reapOthers() }
+    }
+
+    /// A child was reaped, or is not waited for any more.
+    func left(_ number: Int32) {
+        _ = state.withLock { $0.numbers.remove(number) }
+    }
+
+    /// Reaps the ended children that are not its own; later, if a start is under way.
+    func reapOthers() {
+        state.withLock { state in
+            state.mustReap = state.starts > 0
+            guard !state.mustReap else { return }
+            var status: Int32 = 0
+            while true {
+                let number = rlk_ended_child()
+                guard number > 0 else { return }
+                // The system names the same one again until it is reaped.
+                guard !state.numbers.contains(number) else { break }
+                _ = rlk_child_state(number, -1, 1, &status)
+            }
+            for number in Self.allChildren where !state.numbers.contains(number) {
+                _ = rlk_child_state(number, -1, 1, &status)
+            }
+        }
+    }
+
+    /// The children of all threads, running and ended; none on a system that does not list them.
+    private static var allChildren: [Int32] {
+        let (system, tasks) = (RealSystem.shared, "/proc/self/task")
+        return (system.contentsOfDirectory(tasks) ?? []).flatMap { task in
+            let text = system.contentsOfFile("\(tasks)/\(task)/children", upTo: .max - 1) ?? []
+            return String(decoding: text, as: UTF8.self).split(separator: " ").compactMap { Int32($0) }
+        }
+    }
+}
