@@ -8,6 +8,53 @@ import Testing
 
 @Suite("How connections end")
 struct FinishingTests {
+    // MARK: The peer's end
+
+    @Test(
+        "a peer's end that the system holds behind unread bytes comes after them, once, however long the peer has gone")
+    func heldEnd() throws {
+        try withSimulation { simulation in
+            let (one, other) = makeTCPSockets()
+            var (received, ends) = (0, 0)
+            var reason: Connection.CloseReason?
+            let connection = Connection(adopting: one, on: simulation.loop) {
+                received += $1.count
+                return $1.count
+            }
+            connection.endHandler = { connection in
+                ends += 1
+                connection.finish()
+            }
+            connection.closeHandler = { reason = $1 }
+            connection.pauseReading()
+            try connection.start()
+            let peer = Peer(other)
+            let piece = [UInt8](repeating: 1, count: 1 << 16)
+            var (sent, count) = (0, 0)
+            while true {
+                count = Glibc.send(other, piece, piece.count, Int32(MSG_NOSIGNAL))
+                guard count > 0 else { break }
+                sent += count
+            }
+            // The receiver's window is closed: the FIN cannot leave before the bytes that still wait.
+            peer.close()
+            for _ in 0..<10 {
+                simulation.advance(by: .seconds(1))
+                #expect(hasConnectionsOnBothSides(one) && ends == 0 && connection.isOpen)
+            }
+            connection.resumeReading()
+            simulation.settle { reason != nil }
+            #expect(received == sent && ends == 1)
+        }
+    }
+
+    /// Whether TCP has not heard of the peer's end yet (`TCP_ESTABLISHED`).
+    private func hasConnectionsOnBothSides(_ descriptor: Int32) -> Bool {
+        var state: UInt8 = 0
+        var length = socklen_t(1)
+        return getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &state, &length) == 0 && state == 1
+    }
+
     // MARK: After finish()
 
     @Test(
