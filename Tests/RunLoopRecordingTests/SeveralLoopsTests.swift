@@ -86,6 +86,46 @@ private func exchange(_ loop: RunLoop, loops: Int, posts: Int) throws -> [[Strin
         if outcome.value == nil { Issue.record("\(outcome)") }
     }
 
+    @Test func `which of two loops that wait for each other gets the error is repeated`() throws {
+        @Sendable func run(_ loop: RunLoop) throws -> [[String]] {
+            let logs = (0..<2).map { _ in Locked<[String]>([]) }
+            let threads = ["a", "b"].map { name in
+                LoopThread(name: name) { $0.add(CustomSource(), forMode: .common) }
+            }
+            loop.add(CustomSource(), forMode: .common)
+            let home = loop.remote
+            let left = Locked(2)
+            for (number, thread) in threads.enumerated() {
+                let other = threads[1 - number].remote
+                thread.remote.perform { loop in
+                    @Sendable func next(_ count: Int, in loop: RunLoop) {
+                        let result = Result { try other.performAndWait { "ran at \($0.now)" } }
+                        logs[number].withLock { $0.append("\(count): \(result)") }
+                        if count < 300 { return loop.perform { next(count + 1, in: loop) } }
+                        home.perform { loop in
+                            let isLast = left.withLock { left in
+                                left -= 1
+                                return left == 0
+                            }
+                            if isLast { loop.stop() }
+                        }
+                    }
+                    next(1, in: loop)
+                }
+            }
+            loop.run(in: .default)
+            for thread in threads { thread.stop() }
+            for thread in threads { thread.join() }
+            return logs.map { $0.withLock(\.self) }
+        }
+        let record = RecordPath()
+        let log = try withRecording(to: record.path, run)
+        #expect(log.map(\.count) == [300, 300])
+        let outcome = replay(record, run)
+        #expect(outcome.value == log)
+        if outcome.value == nil { Issue.record("\(outcome)") }
+    }
+
     @Test func `a group of loops serves connections`() throws {
         @Sendable func serve(_ loop: RunLoop, whenReady: (Endpoint) -> Void) throws -> [[String]] {
             let logs = (0..<3).map { _ in Locked<[String]>([]) }
