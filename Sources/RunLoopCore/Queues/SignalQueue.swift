@@ -66,7 +66,10 @@ struct SignalQueue<Node: SignalQueueNode> {
                 waiting.append(entries[index])
                 continue
             }
-            if let last = due.last, last.order > node.order { isInOrder = false }
+            // Those that waited come first here, and a nested run may have had earlier ones wait after later ones.
+            if let last = due.last, (last.order, last.signalNumber) > (node.order, node.signalNumber) {
+                isInOrder = false
+            }
             due.append(node)
             entries.swapAt(kept, index)
             kept += 1

@@ -318,4 +318,24 @@ struct CustomSourceTests {
             #expect(growth < 8, "32 would be a look at all of them")
         }
     }
+
+    @Test("sources are called in the order of their signals, also if nested runs in other modes have passed them over")
+    func passedOver() {
+        withSimulation { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            loop.keepAlive(in: .tracking)
+            let early = CustomSource { _ in log("early") }
+            let late = CustomSource { _ in log("late") }
+            let first = CustomSource(order: -1) { _ in
+                loop.poll(in: .tracking)
+                loop.poll(in: "panel")
+            }
+            loop.add(early, forMode: [.default, "panel"])
+            loop.add(late, forMode: "panel")
+            loop.add(first, forMode: .default)
+            for source in [early, late, first] { source.signal() }
+            loop.poll()
+            #expect(log.text == "early late")
+        }
+    }
 }
