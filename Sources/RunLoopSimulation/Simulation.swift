@@ -359,7 +359,8 @@ public final class Simulation: Sendable, Opaque {
     /// same bytes. Empty unless the simulation is traced.
     public var trace: [String] { timeline.state.withLock { $0.lines } }
 
-    /// What has left the simulation or has come to it from outside, one line each, in order, with the thread and the time.
+    /// The acts and tasks that have left the simulation or have come to it from outside, one line each, in order, with the
+    /// thread and the time.
     ///
     /// A task that comes back to a loop was on Swift's default executor, on the default clock, or on a thread that is not
     /// the simulation's. Its time of return depends on real time, which the simulation cannot see, so the run is not the
