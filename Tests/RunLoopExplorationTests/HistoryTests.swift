@@ -1,3 +1,4 @@
+import RunLoopCore
 import RunLoopExploration
 import RunLoopKit
 import RunLoopSimulation
@@ -11,6 +12,27 @@ private struct Register: SequentialModel {
     mutating func perform(_ operation: Operation) -> Int {
         if case .write(let new) = operation { value = new }
         return value
+    }
+}
+
+/// A register that counts how often it is asked.
+private struct CountedRegister: SequentialModel {
+    static let steps = Locked(0)
+    var register = Register()
+
+    mutating func perform(_ operation: Register.Operation) -> Int {
+        Self.steps.withLock { $0 += 1 }
+        return register.perform(operation)
+    }
+}
+
+/// A set of numbers; adding one gives the sum.
+private struct Tally: SequentialModel {
+    var numbers: Set<Int> = []
+
+    mutating func perform(_ number: Int) -> Int {
+        numbers.insert(number)
+        return numbers.reduce(0, +)
     }
 }
 
@@ -99,6 +121,42 @@ struct HistoryTests {
         #expect(isLegal == (value < 2))
     }
 
+    @Test(
+        "many writes that never end, with a read of the first value after each, are legal, and found so in few steps",
+        arguments: [18, 100])
+    func manyOpen(count: Int) {
+        withSimulation { simulation in
+            let history = History(of: CountedRegister(), in: simulation)
+            for value in 1...count {
+                _ = history.begin(.write(value), by: "writer \(value)")
+                history.end(history.begin(.read, by: "reader"), with: 1)
+            }
+            CountedRegister.steps.withLock { $0 = 0 }
+            #expect(history.isLinearizable)
+            #expect(CountedRegister.steps.withLock(\.self) <= 10 * count)
+            // Each of them may have happened, but not before it began.
+            for value in [1, count, 2] { history.end(history.begin(.read, by: "reader"), with: value) }
+            #expect(history.isLinearizable)
+            history.end(history.begin(.read, by: "reader"), with: count + 1)
+            #expect(!history.isLinearizable)
+            #expect(CountedRegister.steps.withLock(\.self) <= 100 * count * count)
+        }
+    }
+
+    @Test("a search for an order that takes too long is given up, and says so")
+    func givenUp() {
+        let illegal = #expect(throws: IllegalHistory.self) {
+            try withSimulation { simulation in
+                let history = History(of: Tally(), in: simulation)
+                for number in 0..<25 { _ = history.begin(number, by: "a") }
+                history.end(history.begin(0, by: "b"), with: -1)
+                try history.check()
+            }
+        }
+        #expect(illegal?.isUndecided == true)
+        #expect(illegal?.description.contains("was given up, and there may be one") == true)
+    }
+
     @Test("a refused operation has not happened")
     func refused() {
         #expect(
@@ -155,8 +213,9 @@ struct HistoryTests {
                 history.end(history.begin(.put("x", 1), by: "a"), with: nil)
                 history.end(history.begin(.put("y", 2), by: "a"), with: nil)
                 simulation.advance(by: .seconds(1))
-                let put = history.begin(.put("x", 3), by: "a")
-                _ = history.begin(.get("x"), by: "c")
+                let put = history.begin(.put("x", 2), by: "a")
+                _ = history.begin(.put("x", 3), by: "c")
+                _ = history.begin(.put("x", 4), by: "d")
                 simulation.advance(by: .seconds(1))
                 history.end(history.begin(.get("x"), by: "b"), with: 3)
                 simulation.advance(by: .seconds(1))
@@ -169,11 +228,11 @@ struct HistoryTests {
         #expect(
             illegal?.description == """
                 no order of the operations on "x" explains their outcomes: after 4, none of those marked ✕ can come next
-                1  a: put("x", 1) → nil     ├────┤                                            0.000000000 to 0.000000000
-                2  a: put("x", 3) → nil                ├──────────────────────┤               1.000000000 to 3.000000000
-                3  c: get("x"), no outcome                   ├──────────────────────────────  1.000000000
-                4  b: get("x") → 3                                 ├────┤                     2.000000000 to 2.000000000
-                ✕  b: get("x") → 1                                                  ├─────┤   3.000000000 to 3.000000000
+                1  a: put("x", 1) → nil        ├────┤                                            0.000000000 to 0.000000000
+                2  a: put("x", 2) → nil                   ├──────────────────────┤               1.000000000 to 3.000000000
+                3  c: put("x", 3), no outcome                   ├──────────────────────────────  1.000000000
+                4  b: get("x") → 3                                    ├────┤                     2.000000000 to 2.000000000
+                ✕  b: get("x") → 1                                                     ├─────┤   3.000000000 to 3.000000000
                 """)
     }
 

@@ -4,7 +4,9 @@ extension History {
     /// Throws an ``IllegalHistory`` unless one order explains all operations so far.
     ///
     /// The search is that of Wing and Gong, with the memory of Lowe, for each part by itself. It is linear in the number of
-    /// operations as long as few overlap, and exponential in the number of those that overlap in one part.
+    /// operations as long as few overlap, and exponential in the number of those that overlap in one part. Orders in which
+    /// few operations without an outcome have happened are tried first. After 250,000 states of a part, besides one for each
+    /// operation, the search is given up, with an error that says so: ``IllegalHistory/isUndecided``.
     public func check() throws(IllegalHistory) {
         for (part, entries) in parts {
             if let failure = Linearization(of: entries, from: model).failure {
@@ -27,7 +29,7 @@ extension History {
     /// Each part is checked by itself, as by ``check()``: the guarantees hold for each key, and say nothing about two of
     /// them. The search is quadratic in the number of operations of a part if the changes are found in the order in which
     /// they began. It may be exponential in the number of changes; with ``SessionGuarantees/monotonicWrites``, in the number
-    /// of clients that change the part.
+    /// of clients that change the part. After 100,000 states it is given up, as by ``check()``.
     ///
     /// - Parameters:
     ///   - guarantees: the guarantees of the system.
@@ -48,6 +50,6 @@ extension History {
         return parts.sorted { ($0.key ?? "") < ($1.key ?? "") }.map { ($0.key, $0.value) }
     }
 
-    /// Whether one order explains all operations so far.
+    /// Whether one order explains all operations so far; `false` also if the search for it was given up.
     public var isLinearizable: Bool { (try? check()) != nil }
 }

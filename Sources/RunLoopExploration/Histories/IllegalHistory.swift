@@ -12,6 +12,10 @@ public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible
     /// The operations of which one has to come next, and none can.
     public let unplaced: [String]
 
+    /// Whether the search for an order was given up: there may be one. It takes too many steps where many operations of a
+    /// part overlap, or where many without an outcome explain each state in many ways.
+    public let isUndecided: Bool
+
     /// A report with the last operations as bars. An operation without an outcome may have happened at any time after its
     /// begin; its bar has no end.
     public let description: String
@@ -30,6 +34,7 @@ public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible
             return "\(entry.client): \(entry.operation)\(outcome ?? ", no outcome")"
         }
         self.part = part
+        isUndecided = failure.isGivenUp
         order = failure.order.map(words)
         unplaced = failure.unplaced.map(words)
         let shown = failure.order.suffix(Self.mostRows) + failure.unplaced
@@ -43,10 +48,14 @@ public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible
         }
         let earlier = failure.order.count - (shown.count - failure.unplaced.count)
         let widths = (rows.map(\.number.count).max() ?? 0, rows.map(\.words.count).max() ?? 0)
+        let what = "the operations\(part.map { " on \(quoted($0))" } ?? "")"
+        let promise = guarantees.map { " (\($0))" } ?? ""
+        let impasse = "after \(failure.order.count), none of those marked ✕ can come next"
         var lines = [
-            "no order of the operations\(part.map { " on \(quoted($0))" } ?? "") explains their outcomes"
-                + "\(guarantees.map { " (\($0))" } ?? ""): "
-                + "after \(failure.order.count), none of those marked ✕ can come next"
+            failure.isGivenUp
+                ? "the search for an order of \(what) that explains their outcomes\(promise) was given up, and there may be "
+                    + "one: too many of them overlap or have no outcome; in the longest order that was found, \(impasse)"
+                : "no order of \(what) explains their outcomes\(promise): \(impasse)"
         ]
         if earlier > 0 { lines.append("\(earlier) earlier operation\(earlier == 1 ? "" : "s")") }
         lines += rows.map { row in
@@ -62,6 +71,8 @@ public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible
 struct Impasse {
     var order: [Int] = []
     var unplaced: [Int] = []
+    /// Whether the search was given up, so that there may be an order.
+    var isGivenUp = false
 }
 
 /// A value as text, an optional one as the text of its value or as `nil`.

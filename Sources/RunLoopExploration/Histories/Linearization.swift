@@ -1,162 +1,178 @@
 /// The search for an order that explains the operations of a part: Wing and Gong's, with Lowe's memory of what was tried.
 ///
-/// The begins and ends are a list in their order. An operation whose begin comes before the first end can be the next one:
-/// if the model accepts it, it is taken out of the list, and the search begins at the head again. If the first end is
-/// reached, the operation that was taken last is put back, and the next one after it is tried.
+/// An operation that begins before the first end of those that are left can be the next one, if the model accepts it.
+///
+/// An operation without an outcome may have happened or not. Orders with fewer of them are tried first. One that comes to a
+/// place and a state with more of them than another one is not followed: it can only go on as that one does.
 struct Linearization<Model: SequentialModel> {
     typealias Entry = History<Model>.Entry
 
     /// `nil` if there is an order.
     private(set) var failure: Impasse?
 
-    /// A begin or an end in the list; ends of operations without an outcome are not in it.
-    private struct Node {
-        let entry: Int
-        let isBegin: Bool
-        var previous: Int
-        var next: Int
-    }
-
-    /// The operations that were taken. Those with an outcome are counted in the order of their ends: all of the first ones,
-    /// and few others, because these overlap.
+    /// The operations with an outcome that were taken, counted in the order of their ends: all of the first ones, and few
+    /// others, because these overlap.
     private struct Taken: Hashable {
         var first = 0
         var others: [Int] = []
-        var withoutOutcome: [Int] = []
 
-        mutating func insert(_ rank: Int?, of entry: Int) {
-            guard let rank else {
-                withoutOutcome.insert(entry, at: withoutOutcome.firstIndex { $0 > entry } ?? withoutOutcome.endIndex)
-                return
-            }
+        mutating func insert(_ rank: Int) {
             others.insert(rank, at: others.firstIndex { $0 > rank } ?? others.endIndex)
             let begun = others.enumerated().prefix { $0.element == first + $0.offset }.count
             others.removeFirst(begun)
             first += begun
         }
+
+        var count: Int { first + others.count }
     }
 
     private struct Configuration: Hashable {
-        let taken: Taken
-        let state: Model
+        var taken = Taken()
+        var state: Model
     }
 
-    /// The head of the list, which is no begin or end; the list ends there, too.
-    private static var head: Int { 0 }
-    private var nodes: [Node] = []
-    /// The place of the end of each operation in the list.
-    private var ends: [Int?]
-    /// The number of each operation in the order of the ends.
-    private var ranks: [Int?]
+    /// A configuration that was reached, and the way to it.
+    private struct Step {
+        let configuration: Configuration
+        /// The operations without an outcome that were taken, sorted.
+        let open: [Int]
+        /// The operation that was taken last, and the step before it.
+        let last: (entry: Int, step: Int)?
+    }
 
-    /// - Parameter entries: in the order of their begins.
-    init(of entries: [Entry], from model: Model) {
-        ends = Array(repeating: nil, count: entries.count)
-        ranks = ends
-        let moments =
-            entries.indices.map { (number: entries[$0].begin.number, entry: $0, isBegin: true) }
-            + entries.indices.compactMap { entry in
-                entries[entry].end.map { (number: $0.moment.number, entry: entry, isBegin: false) }
-            }
-        nodes.append(Node(entry: -1, isBegin: false, previous: moments.count, next: moments.isEmpty ? 0 : 1))
-        var rank = 0
-        for (index, moment) in moments.sorted(by: { $0.number < $1.number }).enumerated() {
-            let isLast = index == moments.count - 1
-            nodes.append(
-                Node(
-                    entry: moment.entry, isBegin: moment.isBegin, previous: index,
-                    next: isLast ? Self.head : index + 2))
-            guard !moment.isBegin else { continue }
-            ends[moment.entry] = index + 1
-            ranks[moment.entry] = rank
-            rank += 1
+    private let entries: [Entry]
+    /// The operations with an outcome, in the order of their ends.
+    private let ended: [Int]
+    /// The number of each operation in that order.
+    private let ranks: [Int?]
+    /// For each end, the operations that have begun and not ended before it, in the order of their begins.
+    private let candidates: [[Int]]
+    /// The operations without an outcome, in the order of their begins.
+    private let open: [Int]
+
+    private var steps: [Step]
+    /// The sets of operations without an outcome with which a configuration was reached.
+    private var known: [Configuration: [[Int]]] = [:]
+    private var longest = (count: -1, impasse: Impasse())
+    private let mostSteps: Int
+
+    /// - Parameters:
+    ///   - entries: in the order of their begins.
+    ///   - most: the number of configurations, besides one for each operation, after which the search is given up.
+    init(of entries: [Entry], from model: Model, atMost most: Int = 250_000) {
+        self.entries = entries
+        mostSteps = entries.count + most
+        open = entries.indices.filter { entries[$0].end == nil }
+        ended = entries.indices.filter { entries[$0].end != nil }.sorted {
+            entries[$0].end!.moment.number < entries[$1].end!.moment.number
         }
-        search(entries, model)
+        var ranks: [Int?] = Array(repeating: nil, count: entries.count)
+        for (rank, entry) in ended.enumerated() { ranks[entry] = rank }
+        self.ranks = ranks
+        candidates = Self.overlaps(entries, ended)
+        steps = [Step(configuration: Configuration(state: model), open: [], last: nil)]
+        if !search() { failure = longest.impasse }
     }
 
-    private mutating func search(_ entries: [Entry], _ model: Model) {
-        var tried: Set<Configuration> = []
-        var configuration = Configuration(taken: Taken(), state: model)
-        var order: [(node: Int, before: Configuration)] = []
-        var longest = Impasse()
-        var place = nodes[Self.head].next
-        // Behind the last end there is nothing that must have happened.
-        var endsLeft = ranks.count { $0 != nil }
-        while endsLeft > 0 {
-            let node = nodes[place]
-            if node.isBegin {
-                if let next = taking(node.entry, entries[node.entry], from: configuration),
-                    tried.insert(next).inserted
-                {
-                    order.append((place, configuration))
-                    configuration = next
-                    endsLeft -= ends[node.entry] == nil ? 0 : 1
-                    unlink(place)
-                    place = nodes[Self.head].next
-                } else {
-                    place = node.next
+    private static func overlaps(_ entries: [Entry], _ ended: [Int]) -> [[Int]] {
+        var (next, living) = (0, [Int]())
+        return ended.map { entry in
+            let end = entries[entry].end!.moment.number
+            while next < entries.count, entries[next].begin.number < end {
+                if entries[next].end != nil { living.append(next) }
+                next += 1
+            }
+            defer { living.removeAll { $0 == entry } }
+            return living
+        }
+    }
+
+    // MARK: The search
+
+    private var isGivenUp: Bool { steps.count >= mostSteps }
+
+    /// - Returns: whether there is an order.
+    private mutating func search() -> Bool {
+        if follow(0) { return true }
+        var latest = 0..<steps.count
+        while !isGivenUp, !latest.isEmpty {
+            // All orders with one operation more that has no outcome. The steps that came last have come furthest.
+            for index in latest.reversed() {
+                let taken = steps[index].configuration.taken
+                let end = entries[ended[taken.first]].end!.moment.number
+                for entry in open.prefix(while: { entries[$0].begin.number < end }) {
+                    if let step = take(entry, after: index), follow(step) { return true }
                 }
+            }
+            latest = latest.upperBound..<steps.count
+        }
+        longest.impasse.isGivenUp = isGivenUp
+        return false
+    }
+
+    /// Follows a step with the operations that have an outcome.
+    ///
+    /// - Returns: whether all of them could be taken.
+    private mutating func follow(_ start: Int) -> Bool {
+        var way = [(step: start, tried: 0)]
+        while !isGivenUp, let (index, tried) = way.last {
+            let taken = steps[index].configuration.taken
+            if taken.first == ended.count { return true }
+            let candidates = candidates[taken.first]
+            guard tried < candidates.count else {
+                if taken.count > longest.count {
+                    let unplaced = candidates.filter { !taken.others.contains(ranks[$0]!) }
+                    longest = (taken.count, Impasse(order: order(to: index), unplaced: unplaced))
+                }
+                way.removeLast()
                 continue
             }
-            if longest.unplaced.isEmpty || order.count > longest.order.count {
-                longest = Impasse(
-                    order: order.map { nodes[$0.node].entry }, unplaced: begun(before: place).filter { ends[$0] != nil }
-                )
-            }
-            guard let last = order.popLast() else {
-                failure = longest
-                return
-            }
-            configuration = last.before
-            endsLeft += ends[nodes[last.node].entry] == nil ? 0 : 1
-            relink(last.node)
-            place = nodes[last.node].next
+            way[way.count - 1].tried += 1
+            if let next = take(candidates[tried], after: index) { way.append((next, 0)) }
         }
+        return false
     }
 
-    private func taking(_ index: Int, _ entry: Entry, from configuration: Configuration) -> Configuration? {
-        var (state, taken) = (configuration.state, configuration.taken)
-        if let outcome = entry.end?.outcome {
-            guard state.accepts(outcome, of: entry.operation) else { return nil }
+    /// Takes an operation after a step.
+    ///
+    /// - Returns: the next step; `nil` if the model does not accept it, or if it leads to nothing new.
+    private mutating func take(_ index: Int, after step: Int) -> Int? {
+        let entry = entries[index]
+        var (configuration, open) = (steps[step].configuration, steps[step].open)
+        if let rank = ranks[index] {
+            guard !configuration.taken.others.contains(rank),
+                configuration.state.accepts(entry.end!.outcome, of: entry.operation)
+            else { return nil }
+            configuration.taken.insert(rank)
         } else {
-            _ = state.perform(entry.operation)
+            guard !open.contains(index) else { return nil }
+            _ = configuration.state.perform(entry.operation)
+            open.insert(index, at: open.firstIndex { $0 > index } ?? open.endIndex)
         }
-        taken.insert(ranks[index], of: index)
-        return Configuration(taken: taken, state: state)
+        guard known[configuration]?.contains(where: { open.isSuperset(of: $0) }) != true else { return nil }
+        known[configuration, default: []].append(open)
+        steps.append(Step(configuration: configuration, open: open, last: (index, step)))
+        return steps.count - 1
     }
 
-    /// The operations in the list that begin before a place.
-    private func begun(before place: Int) -> [Int] {
-        var result: [Int] = []
-        var node = nodes[Self.head].next
-        while node != place {
-            result.append(nodes[node].entry)
-            node = nodes[node].next
+    private func order(to step: Int) -> [Int] {
+        var (order, step) = ([Int](), step)
+        while let last = steps[step].last {
+            order.append(last.entry)
+            step = last.step
         }
-        return result
+        return order.reversed()
     }
+}
 
-    // MARK: The list
-
-    /// Takes an operation out of the list, its begin and its end.
-    private mutating func unlink(_ begin: Int) {
-        take(begin)
-        if let end = ends[nodes[begin].entry] { take(end) }
-    }
-
-    /// Puts an operation back to its places, if it was taken out last.
-    private mutating func relink(_ begin: Int) {
-        if let end = ends[nodes[begin].entry] { put(end) }
-        put(begin)
-    }
-
-    private mutating func take(_ node: Int) {
-        nodes[nodes[node].previous].next = nodes[node].next
-        nodes[nodes[node].next].previous = nodes[node].previous
-    }
-
-    private mutating func put(_ node: Int) {
-        nodes[nodes[node].previous].next = node
-        nodes[nodes[node].next].previous = node
+extension [Int] {
+    /// Whether it has all elements of another array; both are sorted.
+    fileprivate func isSuperset(of other: [Int]) -> Bool {
+        guard other.count <= count else { return false }
+        var rest = self[...]
+        return other.allSatisfy { element in
+            rest = rest.drop { $0 < element }
+            return rest.popFirst() == element
+        }
     }
 }

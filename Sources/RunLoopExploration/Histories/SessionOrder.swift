@@ -3,7 +3,7 @@
 ///
 /// A read that the model accepts is taken at once: whatever may follow can follow after it as well. So the search branches
 /// only with changes, also with those that leave the state as it is now, because later they may not. It remembers the
-/// configurations that it has tried, as Lowe's does.
+/// configurations that it has tried, as Lowe's does. Changes without an outcome are tried last.
 struct SessionOrder<Model: SequentialModel> {
     typealias Entry = History<Model>.Entry
 
@@ -20,7 +20,8 @@ struct SessionOrder<Model: SequentialModel> {
         let configuration: Configuration
         /// The number of operations that were taken before it.
         let count: Int
-        /// The operations that may be tried next, in the order of their begins.
+        /// The operations that may be tried next, in the order of their begins; those without an outcome come last, because
+        /// they need not have happened.
         let open: [Int]
         var tried = 0
     }
@@ -51,12 +52,19 @@ struct SessionOrder<Model: SequentialModel> {
         search(from: model)
     }
 
+    /// The number of configurations after which the search is given up.
+    private static var mostSteps: Int { 100_000 }
+
     private mutating func search(from model: Model) {
         let ended = entries.indices.filter { entries[$0].end != nil }
         let start = Configuration(taken: Array(repeating: false, count: entries.count), state: model)
         var steps = [step(to: start, count: 0)]
         var known: Set<Configuration> = []
         while let last = steps.last {
+            if known.count >= Self.mostSteps {
+                failure?.isGivenUp = true
+                return
+            }
             if ended.allSatisfy({ last.configuration.taken[$0] }) {
                 failure = nil
                 return
@@ -93,11 +101,12 @@ struct SessionOrder<Model: SequentialModel> {
             {
                 configuration = next
                 order.append(index)
-            } else {
+            } else if entries[index].end != nil || !isRead[index] {
                 open.append(index)
             }
         }
-        return Step(configuration: configuration, count: count, open: open)
+        let choices = open.filter { entries[$0].end != nil } + open.filter { entries[$0].end == nil }
+        return Step(configuration: configuration, count: count, open: choices)
     }
 
     private func taking(_ index: Int, from configuration: Configuration) -> Configuration? {
