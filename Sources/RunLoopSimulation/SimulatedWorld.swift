@@ -45,6 +45,12 @@ package final class SimulatedWorld: World {
         timeline.meet(mark, isMet)
     }
 
+    package func keeps(endless task: String, of loop: RunLoop) -> Bool {
+        guard let driver = loop.virtualDriver, let simulation = timeline.owner as? Simulation else { return false }
+        simulation.note(endless: task, on: driver.thread)
+        return true
+    }
+
     package func holdTime(for what: String) -> (any TimeHold)? {
         Simulation.Hold(RunLoop.installed?.virtualDriver?.thread ?? timeline.main, what, on: timeline)
     }

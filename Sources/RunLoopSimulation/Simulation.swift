@@ -36,11 +36,14 @@ public func withSimulation<Result, Failure: Error>(
     _ body: (Simulation) throws(Failure) -> Result
 ) throws(Failure) -> Result {
     let simulation = Simulation(seed: seed, isTraced: isTraced, startingAt: wallTime)
-    return try withSimulation(simulation) { (simulation) throws(Failure) in
+    var failures: [Simulation.HostFailure] = []
+    let result = try withSimulation(simulation) { (simulation) throws(Failure) in
         let result = try body(simulation)
-        try report(simulation.hostFailures, as: Failure.self)
+        failures = simulation.hostFailures
         return result
     }
+    try report(failures + simulation.endlessTasks, as: Failure.self)
+    return result
 }
 
 /// Reports hosts that have failed to the test or to the caller.
@@ -101,6 +104,7 @@ public final class Simulation: Sendable, Opaque {
     /// The worlds of hosts, in the order in which they were made.
     private let otherWorlds = Locked<[SimulatedWorld]>([])
     private let failures = Locked<[HostFailure]>([])
+    private let endless = Locked<[HostFailure]>([])
     /// Waits of others than threads: of jobs for a thread that runs them. Called while all threads rest.
     package let furtherWaits = Locked<[@Sendable () -> [Wait]]>([])
 
@@ -386,6 +390,25 @@ public final class Simulation: Sendable, Opaque {
     /// Records an error thrown by the program of a host that may not fail.
     package func noteFailure(of host: String, _ error: any Error) {
         failures.withLock { $0.append(HostFailure(host: host, instant: now, error: error)) }
+    }
+
+    /// Notes a task that goes on for ever after the end of its loop. It rests from now on.
+    func note(endless task: String, on thread: Timeline.Thread) {
+        note("\(task) goes on after the end of its loop", of: thread.lane)
+        let failure = HostFailure(host: thread.lane, instant: now, error: EndlessTask(task: task))
+        endless.withLock { $0.append(failure) }
+        timeline.schedule?.endlessTask = "\(failure)"
+    }
+
+    /// The tasks that have gone on for ever after the end of their loops, in order.
+    var endlessTasks: [HostFailure] { endless.withLock(\.self) }
+
+    private struct EndlessTask: Error, CustomStringConvertible {
+        let task: String
+
+        var description: String {
+            "\(task) goes on for ever after the end of its loop: it swallows the errors of its waits; let them end it"
+        }
     }
 
     /// Hosts whose program has thrown an error, in order, except those that may fail. Any thread.

@@ -184,15 +184,31 @@ public final class RunLoop {
     }
 
     /// Runs the jobs that wait, and those that come of them: a job cannot be refused. From then on none is taken.
+    ///
+    /// A task that swallows the errors of its waits may go on for ever: its jobs that come after the last round are left.
     private func runLastJobs() {
         let executors = mailbox.executors
+        var (rounds, left) = (0, [(executor: any JobExecutor<RunLoop>, job: UnownedJob, way: JobWay)]())
         repeat {
             var jobs = mailbox.takeJobs()
             while let job = jobs.popFirst() { job.executor.take(job.job, by: job.way, in: self) }
-            for executor in executors { executor.runAll(in: self) }
+            rounds += 1
+            for executor in executors {
+                if rounds <= Self.mostLastRounds {
+                    executor.runWaiting(in: self)
+                } else {
+                    left += executor.takeWaiting().map { (executor, $0.job, $0.way) }
+                }
+            }
         } while !(executors.allSatisfy(\.isIdle) && mailbox.closeToJobs())
         takesJobs = false
+        for (executor, job, way) in left where !world.keeps(endless: job.task, of: self) {
+            executor.refuse(job, by: way)
+        }
     }
+
+    /// How often a task may go on after the end of its loop: far more often than cleaning up takes.
+    private static let mostLastRounds = 10_000
 
     // MARK: Time and state
 

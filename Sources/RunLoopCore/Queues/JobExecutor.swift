@@ -5,8 +5,14 @@ protocol JobExecutor<Loop>: AnyObject, Sendable {
     /// Takes a job that came by way of the mailbox.
     func take(_ job: UnownedJob, by way: JobWay, in loop: Loop)
 
-    /// Runs all waiting jobs, in any mode, because the loop has ended.
-    func runAll(in loop: Loop)
+    /// Runs the jobs that wait now, in any mode, because the loop has ended. Those that come of them wait.
+    func runWaiting(in loop: Loop)
+
+    /// Takes the jobs that wait now, which will not be run here.
+    func takeWaiting() -> [(job: UnownedJob, way: JobWay)]
+
+    /// Refuses a job when no job is taken any more.
+    func refuse(_ job: UnownedJob, by way: JobWay)
 
     /// Whether no job waits. On the loop's thread.
     var isIdle: Bool { get }

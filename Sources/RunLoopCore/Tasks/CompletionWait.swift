@@ -14,7 +14,7 @@ package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
         on loop: RunLoop, isolation: isolated (any Actor)? = #isolation,
         _ start: @escaping (@escaping (Value) -> Void) -> () -> Void
     ) async throws -> Value {
-        loop.checkAwaited("this")
+        if loop.hasGone("this") { throw await loop.remote.endErrorAfterTurn() }
         let wait = CompletionWait(loop.remote)
         wait.start = start
         try await wait.wait()

@@ -89,9 +89,18 @@ extension RunLoop {
             return true
         }
 
-        /// Runs all jobs, in any mode, because the loop has ended.
-        func runAll(in loop: RunLoop) {
-            while let entry = jobs.popFirst() { run(entry, in: loop) }
+        /// Runs the jobs that wait now, in any mode, because the loop has ended.
+        func runWaiting(in loop: RunLoop) {
+            for _ in 0..<jobs.count {
+                guard let entry = jobs.popFirst() else { return }
+                run(entry, in: loop)
+            }
+        }
+
+        func takeWaiting() -> [Entry] {
+            var waiting: [Entry] = []
+            while let entry = jobs.popFirst() { waiting.append(entry) }
+            return waiting
         }
 
         // A job is run with exactly the executors that it came by: with others, the runtime enqueues it again at each

@@ -45,7 +45,7 @@ public final class RateLimiter {
     ///
     /// - Throws: `CancellationError`, also if the task was cancelled before; ``RunLoop/WaitError`` if the loop has ended.
     public nonisolated(nonsending) func acquire() async throws {
-        loop.checkAwaited("a rate limiter")
+        if loop.hasGone("a rate limiter") { throw await loop.remote.endErrorAfterTurn() }
         try TaskScope.checkCancellation(on: loop.remote)
         guard first != nil || !hasRoom(at: loop.now) else { return passes.append(loop.now) }
         let turn = Turn(self)

@@ -13,8 +13,9 @@ extension RunLoop {
     ///
     /// It starts in the next pass, never at once. Until it has ended it keeps its modes from being empty, and the end of
     /// the loop cancels it; one that another task starts as the loop ends is cancelled at once. A task that has not ended
-    /// then continues on Swift's default executor, because the loop's thread may be gone. Tasks of one loop and the same
-    /// modes run one at a time, as on an actor. On the loop's thread; O(1).
+    /// then, or has not after 10,000 further waits for the loop, continues on Swift's default executor, because the loop's
+    /// thread may be gone. Tasks of one loop and the same modes run one at a time, as on an actor. On the loop's thread;
+    /// O(1).
     ///
     /// - Parameters:
     ///   - name: a name for traces and reports.

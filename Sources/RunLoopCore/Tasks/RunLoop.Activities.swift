@@ -131,10 +131,10 @@ extension RunLoop {
         private nonisolated(nonsending) func next() async throws -> Element {
             // The end of the loop invalidates the observer.
             if observer.isValid {
-                try record.admit(for: "activities of a loop")
+                try await record.admit(for: "activities of a loop")
                 try await record.wait()
             }
-            guard let element = record.take() else { throw record.remote.endError }
+            guard let element = record.take() else { throw await record.remote.endErrorAfterTurn() }
             return element
         }
     }

@@ -19,8 +19,8 @@ extension RunLoop {
     /// touch the state of the actor directly.
     ///
     /// Jobs that wait keep the loop's run from finishing; an executor without any does not. When the loop ends, jobs
-    /// that wait still run, regardless of their modes. A job cannot be refused: a job that comes after the end traps,
-    /// with a sentence that names the loop and the task.
+    /// that wait still run, regardless of their modes, and so do those that come of them, up to 10,000 one after another.
+    /// A job cannot be refused: a job that comes after the end traps, with a sentence that names the loop and the task.
     ///
     /// Enqueuing is O(1) and allocates nothing. `Sendable`; any thread.
     ///
@@ -75,8 +75,14 @@ extension RunLoop.Executor: JobExecutor {
         jobs.queue.add(job, by: way, in: loop)
     }
 
-    func runAll(in loop: RunLoop) {
-        jobs.queue.runAll(in: loop)
+    func runWaiting(in loop: RunLoop) {
+        jobs.queue.runWaiting(in: loop)
+    }
+
+    func takeWaiting() -> [(job: UnownedJob, way: JobWay)] { jobs.queue.takeWaiting() }
+
+    func refuse(_ job: UnownedJob, by way: JobWay) {
+        if way == .own { own.enqueue(job) } else { jobs.enqueue(job, by: way) }
     }
 
     var isIdle: Bool { jobs.queue.isIdle }

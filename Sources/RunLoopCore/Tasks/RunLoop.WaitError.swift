@@ -28,6 +28,16 @@ extension RunLoop {
 }
 
 extension RunLoop.Remote {
+    /// Whether the loop has ended. Any thread.
+    package var hasEnded: Bool { installedReference?.with { $0.hasEnded } ?? mailbox.isClosed }
+
     /// The error that ends waits after the end of the loop.
     package var endError: RunLoop.WaitError { .loopEnded(loop: mailbox.name) }
+
+    /// The same after a suspension. A task that swallows the error and tries again then takes turns, to which the end of a
+    /// loop sets a limit; without any it would keep its thread for ever.
+    package nonisolated(nonsending) func endErrorAfterTurn() async -> RunLoop.WaitError {
+        try? await NamedWait(self, "learns of the end of its loop").wait()
+        return endError
+    }
 }

@@ -44,13 +44,10 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     ///
     /// - Parameter what: names the wait in errors, for example `connections`.
     /// - Throws: ``RunLoop/WaitError`` if another task waits, or if the loop has ended.
-    package final func admit(for what: @autoclosure () -> String) throws(RunLoop.WaitError) {
-        guard let loop = remote.installedReference else {
-            require(remote.mailbox.isClosed, RunLoop.awaitedElsewhere(what()))
-            throw remote.endError
-        }
-        guard !loop.with({ $0.hasEnded }) else { throw remote.endError }
-        guard !isTaken else { throw .alreadyWaiting(what()) }
+    package final nonisolated(nonsending) func admit(for what: @autoclosure () -> String) async throws {
+        if remote.hasEnded { throw await remote.endErrorAfterTurn() }
+        require(remote.isCurrent, RunLoop.awaitedElsewhere(what()))
+        if isTaken { throw RunLoop.WaitError.alreadyWaiting(what()) }
     }
 
     /// Waits until ``end(throwing:)``. One task at a time.

@@ -37,10 +37,13 @@ extension RunLoop {
         return reference
     }
 
-    /// Traps unless this is the calling thread's loop, where a task awaits something.
+    /// Whether the loop has ended and its thread is gone, where a task awaits something. Traps on another thread while
+    /// the loop lives.
     @inline(__always)
-    package func checkAwaited(_ what: @autoclosure () -> String) {
-        require(isInstalled, RunLoop.awaitedElsewhere(what()))
+    package func hasGone(_ what: @autoclosure () -> String) -> Bool {
+        if isInstalled { return false }
+        require(mailbox.isClosed, RunLoop.awaitedElsewhere(what()))
+        return true
     }
 
     package static func awaitedElsewhere(_ what: String) -> String {

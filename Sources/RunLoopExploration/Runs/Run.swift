@@ -55,8 +55,12 @@ extension Run {
             fault = fault ?? Fault(of: simulation, limits)
             return (fault, simulation.now, simulation.marks)
         }
-        if fault == nil, limits.reportsLeaks, let task = schedule.leakedTask {
-            fault = Fault(.leak, "\(task), has not ended, though it was cancelled when its loop ended")
+        if fault == nil, limits.reportsLeaks {
+            if let sentence = schedule.endlessTask {
+                fault = Fault(.leak, sentence)
+            } else if let task = schedule.leakedTask {
+                fault = Fault(.leak, "\(task), has not ended, though it was cancelled when its loop ended")
+            }
         }
         var length = recorder.length
         length.turns = schedule.turns(ofFirst: RunLength.mostNames)

@@ -304,6 +304,9 @@ package final class Schedule: @unchecked Sendable {
         openTasks = openTasks.filter { $0.value.thread != thread }
     }
 
+    /// A sentence about a task that has gone on for ever after the end of its loop.
+    package internal(set) var endlessTask: String?
+
     /// A task of a loop that has not ended though everything else has.
     package var leakedTask: String? {
         openTasks.min { $0.key < $1.key }.map { "task \($0.value.name), which was started at \($0.value.origin)" }

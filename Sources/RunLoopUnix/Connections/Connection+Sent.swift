@@ -22,7 +22,7 @@ extension Connection {
     /// - Throws: ``ClosedError`` if the connection is closed before; `CancellationError`, after which the bytes are still
     ///   sent.
     public nonisolated(nonsending) func sent() async throws {
-        loop.checkAwaited("a connection")
+        if loop.hasGone("a connection") { throw await loop.remote.endErrorAfterTurn() }
         let wait = NamedWait(loop.remote, "waits until a connection has sent its output")
         var isSent = false
         whenSent { _, outcome in

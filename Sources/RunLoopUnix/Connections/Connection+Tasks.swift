@@ -23,7 +23,7 @@ extension Connection {
     public nonisolated(nonsending) func withStream<Result>(
         _ body: nonisolated(nonsending) (Connection) async throws -> Result
     ) async throws -> Result {
-        let waits = checkedWaits
+        guard let waits = checkedWaits else { throw await loop.remote.endErrorAfterTurn() }
         if machine.isNew { try start() }
         do {
             waits.scopes += 1
@@ -51,7 +51,7 @@ extension Connection {
     ///   `CancellationError`; `RunLoop.WaitError` if another task reads, or if the loop has ended.
     public nonisolated(nonsending) func read(atMost count: Int = .max) async throws -> [UInt8]? {
         require(count > 0, "at least one byte is read, not \(count)")
-        let waits = checkedWaits
+        guard let waits = checkedWaits else { throw await loop.remote.endErrorAfterTurn() }
         waits.seen = 0
         while let isThere = try asksForInput(waits, beyond: 0) {
             guard isThere else {
@@ -78,7 +78,7 @@ extension Connection {
     ///   bytes left. The connection then closes as after ``read(atMost:)``.
     /// - Throws: as ``read(atMost:)``, and any error that `use` throws.
     public nonisolated(nonsending) func receive(_ use: (Span<UInt8>) throws -> Int) async throws -> Bool {
-        let waits = checkedWaits
+        guard let waits = checkedWaits else { throw await loop.remote.endErrorAfterTurn() }
         while let isThere = try asksForInput(waits, beyond: waits.seen) {
             guard isThere else {
                 try await waitForInput(waits)
@@ -97,6 +97,8 @@ extension Connection {
         if machine.isNew { try start() }
         guard !waits.reader.isTaken else { throw RunLoop.WaitError.alreadyWaiting("what a connection receives") }
         while unusedInput <= count {
+            // The wait throws the error.
+            if hasLostLoop { return false }
             guard try !isAtEnd() else {
                 update { machine.endReported(isAnswered: endHandler != nil || waits.scopes > 0) }
                 return nil
@@ -114,11 +116,14 @@ extension Connection {
     /// - Throws: ``WriteError``, with the number of accepted bytes, if the task is cancelled, or if the connection is
     ///   closed or was finished; `RunLoop.WaitError` if another task waits to write.
     public nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws {
-        let waits = checkedWaits
+        guard let waits = checkedWaits else { throw await loop.remote.endErrorAfterTurn() }
         if machine.isNew { try start() }
         var taken = 0
         while true {
-            guard machine.mayWrite else { throw WriteError(written: taken, cause: .closed(closeError)) }
+            guard machine.mayWrite else {
+                if hasLostLoop { _ = await loop.remote.endErrorAfterTurn() }
+                throw WriteError(written: taken, cause: .closed(closeError))
+            }
             guard !waits.writer.isTaken else { throw RunLoop.WaitError.alreadyWaiting("room in a connection") }
             if !machine.isFull {
                 guard taken < bytes.count else { return }
@@ -146,8 +151,9 @@ extension Connection {
         try await waits.reader.wait()
     }
 
-    var checkedWaits: ConnectionWaits {
-        loop.checkAwaited("a connection")
+    /// The waits of its tasks; `nil` if the loop has ended and its thread is gone.
+    var checkedWaits: ConnectionWaits? {
+        if loop.hasGone("a connection") { return nil }
         guard let waits else {
             fatalError("a connection with a receive handler is not awaited; make it without the handler")
         }
@@ -179,6 +185,9 @@ extension Connection {
         }
         return result
     }
+
+    /// Whether the end of the loop has closed it in the middle of the stream.
+    private var hasLostLoop: Bool { !isOpen && machine.closeReason == .loopEnded && !machine.hasPeerEnded }
 
     /// Whether nothing more can be read. Throws the reason for the close, unless that was the end of the stream.
     func isAtEnd() throws -> Bool {

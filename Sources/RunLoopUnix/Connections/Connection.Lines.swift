@@ -29,7 +29,7 @@ extension Connection {
     public typealias Lines = RunLoop.TaskSequence<String>
 
     private nonisolated(nonsending) func nextLine(upTo limit: Int) async throws -> String? {
-        let waits = checkedWaits
+        guard let waits = checkedWaits else { throw await loop.remote.endErrorAfterTurn() }
         var searched = 0
         while let isThere = try asksForInput(waits, beyond: searched) {
             guard isThere else {

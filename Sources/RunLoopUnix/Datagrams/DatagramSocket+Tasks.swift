@@ -22,17 +22,17 @@ extension DatagramSocket {
     /// - Throws: `CancellationError`, which takes no datagram; `RunLoop.WaitError` if another task waits, or if the
     ///   loop has ended. Errors of the socket go to its error handler.
     public nonisolated(nonsending) func receive() async throws -> Datagram? {
-        loop.checkAwaited("a datagram socket")
+        if loop.hasGone("a datagram socket") { throw await loop.remote.endErrorAfterTurn() }
         guard let reception else {
             fatalError("a datagram socket with a receive handler is not awaited; make it without the handler")
         }
         while true {
             guard isOpen else {
-                if hasLostLoop { throw loop.remote.endError }
+                if hasLostLoop { throw await loop.remote.endErrorAfterTurn() }
                 return nil
             }
             if let datagram = takeDatagram() { return datagram }
-            try reception.admit(for: "datagrams")
+            try await reception.admit(for: "datagrams")
             setAwaited(true)
             defer { setAwaited(false) }
             try await reception.wait()
@@ -68,10 +68,10 @@ extension DatagramSocket {
     public nonisolated(nonsending) func send(
         _ bytes: [UInt8], to peer: Endpoint? = nil, from source: Endpoint? = nil, typeOfService: UInt8? = nil
     ) async throws {
-        loop.checkAwaited("a datagram socket")
+        if loop.hasGone("a datagram socket") { throw await loop.remote.endErrorAfterTurn() }
         let route = DatagramRoute(to: peer, from: source, typeOfService: typeOfService)
         while true {
-            if hasLostLoop { throw loop.remote.endError }
+            if hasLostLoop { throw await loop.remote.endErrorAfterTurn() }
             if try sendNow(bytes, on: route) { return }
             let sender = NamedWait(loop.remote, "sends a datagram")
             senders.append(sender)

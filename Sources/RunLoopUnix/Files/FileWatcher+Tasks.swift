@@ -35,7 +35,7 @@ extension FileWatcher {
     private nonisolated(nonsending) func nextEvent(in modes: RunLoop.Modes) async throws -> FileEvent? {
         while let awaited {
             if let event = awaited.events.popFirst() { return event }
-            try awaited.wait.admit(for: "the events of a file watcher")
+            try await awaited.wait.admit(for: "the events of a file watcher")
             try awaited.loop.schedule(self, modes)
             defer { leaveLoop() }
             try await awaited.wait.wait()

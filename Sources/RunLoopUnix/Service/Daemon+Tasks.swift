@@ -25,7 +25,7 @@ extension Daemon {
     ///   stage.
     /// - Precondition: ``mode`` is the default mode.
     public nonisolated(nonsending) func run(announcesReady: Bool = true) async throws -> Int32 {
-        loop.checkAwaited("a daemon")
+        if loop.hasGone("a daemon") || loop.hasEnded { throw await loop.remote.endErrorAfterTurn() }
         require(mode == .default, "a daemon that is awaited leaves it to others to run the loop: in the default mode")
         if case .stopped(let status) = state { return status }
         guard ending == nil else { throw RunLoop.WaitError.alreadyWaiting("the end of a daemon") }

@@ -59,7 +59,7 @@ public final class SignalDeliveries: AsyncSequence {
 
     private nonisolated(nonsending) func take() async throws -> Int {
         while count == 0 {
-            try wait.admit(for: "deliveries of \(source!.signal)")
+            try await wait.admit(for: "deliveries of \(source!.signal)")
             try await wait.wait()
         }
         defer { count = 0 }

@@ -261,14 +261,14 @@ public final class Listener {
         guard let acceptance else {
             fatalError("a listener with a handler is not awaited; make it without the handler")
         }
-        loop.checkAwaited("a listener")
+        if loop.hasGone("a listener") { throw await loop.remote.endErrorAfterTurn() }
         while true {
             if !sockets.isEmpty { return sockets.removeFirst() }
             guard isOpen else {
-                if hasLostLoop { throw loop.remote.endError }
+                if hasLostLoop { throw await loop.remote.endErrorAfterTurn() }
                 return nil
             }
-            try acceptance.admit(for: "connections")
+            try await acceptance.admit(for: "connections")
             machine.awaitBegins()
             watch()
             defer { machine.awaitEnds() }

@@ -139,6 +139,26 @@ struct LoopTaskTests {
         try await comesTrue { isGoingOn.isSet }
     }
 
+    @Test("a thread ends though a task of its loop goes on for ever, elsewhere")
+    func goesOn() async throws {
+        let (mayEnd, hasEnded) = (Flag(), Flag())
+        let thread = LoopThread(name: "short") { loop in
+            loop.task {
+                while !mayEnd.isSet {
+                    await Task.yield()
+                    try? await loop.clock.sleep(for: .seconds(1000))
+                }
+                hasEnded.set()
+            }
+            loop.perform(afterDelay: .milliseconds(1)) { RunLoop.current.stop() }
+        }
+        thread.stop()
+        await thread.ended()
+        #expect(!hasEnded.isSet)
+        mayEnd.set()
+        try await comesTrue { hasEnded.isSet }
+    }
+
     @Test("code is run on a loop by the calling task, with its locals, and its result returned")
     func run() async throws {
         let thread = idleThread(named: "home")

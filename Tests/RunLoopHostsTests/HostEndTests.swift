@@ -1,0 +1,87 @@
+import RunLoopCore
+import RunLoopExploration
+import RunLoopHosts
+import RunLoopKit
+import RunLoopSimulation
+import RunLoopUnix
+import TestSupport
+import Testing
+
+/// Adds a host that takes connections, and does nothing with them.
+private func addServer(to network: SimulatedNetwork) {
+    network.addHost("server") { loop in
+        _ = try Listener(address: Endpoint("0.0.0.0", port: 7), on: loop) { _, descriptor, _ in
+            try? Connection(adopting: descriptor, on: loop) { $1.count }.start()
+        }
+    }
+}
+
+@Suite("The end of simulated hosts", .timeLimit(.minutes(1)))
+struct HostEndTests {
+    private static let loops: [@Sendable (RunLoop) async throws -> Void] = [
+        { loop in while true { _ = try? await Connection.connect(host: "server", port: 7, on: loop) } },
+        { loop in
+            while true {
+                _ = try? await Connection.connect(host: "server", port: 8, on: loop)
+                try? await loop.clock.sleep(for: .seconds(1))
+            }
+        },
+        { loop in
+            let connection = try await Connection.connect(host: "server", port: 7, on: loop)
+            while true { _ = try? await connection.read() }
+        },
+        { loop in
+            let connection = try await Connection.connect(host: "server", port: 7, on: loop)
+            try connection.start()
+            try? await loop.clock.sleep(for: .seconds(1_000))
+            while true { try? await connection.write("hello") }
+        },
+        { loop in
+            let listener = try Listener(address: Endpoint("0.0.0.0", port: 9), on: loop)
+            while true { _ = try? await listener.accept() }
+        },
+        { loop in
+            let socket = try DatagramSocket(address: Endpoint("0.0.0.0", port: 9), on: loop)
+            while true { _ = try? await socket.receive() }
+        },
+        { loop in
+            let remote = loop.remote
+            while true {
+                try? await loop.clock.sleep(for: .seconds(1))
+                try? await remote.run { _ in }
+            }
+        },
+    ]
+
+    @Test(
+        "a simulation ends though a task of a host tries for ever, and says which task it is",
+        arguments: loops.indices)
+    func triesForEver(index: Int) throws {
+        let failure = #expect(throws: Simulation.HostFailure.self) {
+            try withSimulation { simulation in
+                let network = SimulatedNetwork(simulation)
+                addServer(to: network)
+                network.addHost("client") { loop in loop.task(name: "tries") { try await Self.loops[index](loop) } }
+                simulation.advance(by: .seconds(1))
+                if simulation.now == .distantFuture { throw CancellationError() }
+            }
+        }
+        #expect(failure?.host == "client")
+        #expect(failure.map { "\($0)".contains("task \"tries\"") && "\($0)".contains("goes on for ever") } == true)
+    }
+
+    @Test("an exploration reports a task of a host that tries for ever as a leak")
+    func leaks() {
+        let result = Exploration(schedules: 4).run { simulation in
+            let network = SimulatedNetwork(simulation)
+            addServer(to: network)
+            network.addHost("client") { loop in loop.task(name: "tries") { try await Self.loops[0](loop) } }
+            simulation.advance(by: .milliseconds(20))
+        }
+        guard case .failed(let finding) = result else {
+            Issue.record("nothing was found")
+            return
+        }
+        #expect(finding.fault.kind == .leak && finding.fault.description.contains("task \"tries\""))
+    }
+}
