@@ -160,7 +160,9 @@ extension RunLoop.Remote {
     public func run<Success: Sendable>(
         inModes modes: RunLoop.Modes = .common, _ body: @Sendable (RunLoop) throws -> Success
     ) async throws -> Success {
-        try await withTaskExecutorPreference(executor(inModes: modes).own) {
+        // Otherwise the task would come to the default executor.
+        if hasEnded { throw await endErrorAfterTurn() }
+        return try await withTaskExecutorPreference(executor(inModes: modes).own) {
             guard let loop = installed, !loop.hasEnded else { throw endError }
             try Task.checkCancellation()
             return try body(loop)

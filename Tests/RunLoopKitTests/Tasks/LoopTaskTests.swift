@@ -159,6 +159,22 @@ struct LoopTaskTests {
         try await comesTrue { hasEnded.isSet }
     }
 
+    @Test("code for a loop that has ended is refused where its task is, and stays in the simulation")
+    func runAfterEnd() {
+        withSimulation { simulation in
+            let gone = LoopThread(name: "gone") { _ in }
+            gone.join()
+            let log = Log<String>()
+            simulation.loop.task {
+                do { try await gone.remote.run { _ in log("ran") } } catch { log("\(error)") }
+                log("\(RunLoop.installed === simulation.loop)")
+            }
+            #expect(simulation.runUntilIdle() == .done)
+            #expect(log.entries == ["\(RunLoop.WaitError.loopEnded(loop: "gone"))", "true"])
+            #expect(simulation.escapes.isEmpty && simulation.isReproducible)
+        }
+    }
+
     @Test("code is run on a loop by the calling task, with its locals, and its result returned")
     func run() async throws {
         let thread = idleThread(named: "home")
