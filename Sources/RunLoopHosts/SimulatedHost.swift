@@ -125,9 +125,8 @@ public final class SimulatedHost: Sendable {
         machine.crash()
     }
 
-    func resetConnections(to other: Machine) {
-        test?.resetConnections(to: other)
-        for process in machine.processes { process.resetConnections(to: other) }
+    func ends(ofConnectionsTo other: Machine) -> [SimulatedSocket] {
+        ((test.map { [$0] } ?? []) + machine.processes).flatMap { $0.ends(ofConnectionsTo: other) }
     }
 
     // MARK: Faults of calls

@@ -189,8 +189,9 @@ public final class SimulatedNetwork: Sendable {
     /// Resets the connections between two hosts, at both ends, as a middlebox that has lost its table does: each end
     /// fails with `ECONNRESET`.
     public func reset(between one: SimulatedHost, and other: SimulatedHost) {
-        one.resetConnections(to: other.machine)
-        other.resetConnections(to: one.machine)
+        let ends = one.ends(ofConnectionsTo: other.machine) + other.ends(ofConnectionsTo: one.machine)
+        // An end that is on its way to a listener is in no table yet.
+        for end in ends + ends.compactMap(\.farEnd) { end.reset(ECONNRESET) }
     }
 
     // MARK: Names

@@ -262,6 +262,36 @@ struct NetworkTests {
         }
     }
 
+    @Test(
+        "a reset reaches the server's end of a connection that is not accepted yet, also on its way to the listener",
+        arguments: [1_200, 1_000_000], [false, true])
+    func resetBeforeAccept(microseconds: Int, isServerFirst: Bool) {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let reads = Log<String>()
+            let server = network.addServer { loop in
+                let listener = try Listener(address: Endpoint("0.0.0.0", port: 7), on: loop)
+                loop.task {
+                    try await loop.clock.sleep(for: .seconds(5))
+                    let connection = try await listener.accept()
+                    do { reads("\(try await connection?.read() ?? [])") } catch { reads("\(error)") }
+                    listener.close()
+                }
+            }
+            let client = Client(simulation, to: "server")
+            simulation.advance(by: .microseconds(microseconds))
+            if isServerFirst {
+                network.reset(between: server, and: network.test)
+            } else {
+                network.reset(between: network.test, and: server)
+            }
+            #expect(simulation.runUntilIdle() == .done)
+            #expect(client.connection?.isOpen == false)
+            let error = "read from the connection: Connection reset by peer (errno 104)"
+            #expect(reads.entries == ["the connection was closed: failed(\(error))"])
+        }
+    }
+
     @Test("lossy links with jitter deliver everything, in order")
     func lossy() {
         for seed: UInt64 in 0..<20 {

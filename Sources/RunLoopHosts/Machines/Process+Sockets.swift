@@ -76,11 +76,9 @@ extension Process {
         return (descriptors.add(one), descriptors.add(one.makePeer()))
     }
 
-    /// Makes connections to another machine fail at this end.
-    func resetConnections(to other: Machine) {
-        for socket in descriptors.targets(SimulatedSocket.self) where socket.peer === other.sockets {
-            socket.reset(ECONNRESET)
-        }
+    /// The ends of connections to another machine, also of those that were not accepted yet.
+    func ends(ofConnectionsTo other: Machine) -> [SimulatedSocket] {
+        descriptors.targets(SimulatedSocket.self).flatMap { [$0] + $0.queue }.filter { $0.peer === other.sockets }
     }
 
     // MARK: Datagrams

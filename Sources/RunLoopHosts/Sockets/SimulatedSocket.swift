@@ -119,6 +119,9 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
     /// The machine that it was connected to.
     var peer: NetworkNode? { outgoing?.path.to }
 
+    /// The other end of the connection.
+    var farEnd: SimulatedSocket? { outgoing?.receiver }
+
     /// Fails the socket, because the other side, or the way to it, has failed.
     func reset(_ reason: Int32) {
         guard case .connected = state else { return }
@@ -133,7 +136,7 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
 
     /// Fails the connection at both ends, because something between them has lost it.
     func resetBothEnds() {
-        outgoing?.receiver?.reset(ECONNRESET)
+        farEnd?.reset(ECONNRESET)
         reset(ECONNRESET)
     }
 
