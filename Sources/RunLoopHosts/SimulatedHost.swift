@@ -10,8 +10,10 @@ public final class SimulatedHost: Sendable {
     // Unsafe, but only the thread whose turn it is uses them.
     nonisolated(unsafe) let machine: Machine
     nonisolated(unsafe) var state = State()
-    /// The program of its process; `nil` on the host of the test's own threads.
-    private let program: (@Sendable (RunLoop) throws -> Void)?
+    /// The program of its process, which returns a status to exit with, if any; `nil` on the host of the test's own
+    /// threads.
+    private let program: Program?
+    typealias Program = @Sendable (RunLoop) throws -> Int32?
     let service: Service?
     private let environment: [String: String]
     private let user: ChildProcess.User
@@ -32,7 +34,7 @@ public final class SimulatedHost: Sendable {
     init(
         _ machine: Machine, _ service: Service? = nil, user: ChildProcess.User = .root,
         environment: [String: String] = [:], mayFail: Bool = false, test: Process? = nil,
-        _ program: (@Sendable (RunLoop) throws -> Void)? = nil
+        _ program: Program? = nil
     ) {
         (name, self.machine, self.service, self.mayFail) = (machine.name, machine, service, mayFail)
         (self.user, self.environment) = (user, environment)
@@ -54,6 +56,8 @@ public final class SimulatedHost: Sendable {
     public enum Ending: Sendable {
         /// Its main thread has left its loop, and nothing was wrong.
         case returned
+        /// Its program has returned this status. Any other than zero is a fault of the simulation, unless the host may fail.
+        case exited(Int32)
         /// Its program has thrown an error. It is a fault of the simulation, unless the host may fail.
         case failed(any Error)
         /// A signal ended it.
@@ -90,14 +94,21 @@ public final class SimulatedHost: Sendable {
         process.endHandler = { [self] in hasEnded($0) }
         process.start(named: name, life: state.lives) { [self] loop in
             do {
-                try program(loop)
+                guard let status = try program(loop) else { return }
+                process.exitCode = status & 0xff
+                if process.exitCode != 0 { noteFailure(FailedExit(code: process.exitCode)) }
+                state.ending = .exited(process.exitCode)
             } catch {
                 machine.note("failed: \(error)")
-                if !mayFail { machine.network.simulation.noteFailure(of: name, error) }
+                noteFailure(error)
                 state.ending = .failed(error)
-                loop.endAllRuns()
             }
+            loop.endAllRuns()
         }
+    }
+
+    private func noteFailure(_ error: any Error) {
+        if !mayFail { machine.network.simulation.noteFailure(of: name, error) }
     }
 
     private func hasEnded(_ status: ChildProcess.ExitStatus) {
@@ -221,4 +232,11 @@ public final class SimulatedHost: Sendable {
     public func setWallClockDrift(billionths: Int64) {
         machine.clock.setDrift(billionths: billionths)
     }
+}
+
+/// The end of a program with another status than zero.
+private struct FailedExit: Error, CustomStringConvertible {
+    let code: Int32
+
+    var description: String { "exited with code \(code)" }
 }

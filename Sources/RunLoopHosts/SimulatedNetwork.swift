@@ -90,6 +90,41 @@ public final class SimulatedNetwork: Sendable {
         user: ChildProcess.User? = nil, environment: [String: String] = [:], mayFail: Bool = false,
         program: @escaping @Sendable (RunLoop) throws -> Void
     ) -> SimulatedHost {
+        addHost(name, addresses, service, user, environment, mayFail) { loop in
+            try program(loop)
+            return nil
+        }
+    }
+
+    /// Adds a host whose program runs its loop itself and returns the status to exit with, as a daemon does, and starts the
+    /// program.
+    ///
+    /// ```swift
+    /// network.addDaemon("store", service: SimulatedHost.Service(watchdogPeriod: .seconds(10))) { loop in
+    ///     let daemon = Daemon(loop: loop, manager: try ServiceManager())
+    ///     try daemon.handleSignals()
+    ///     _ = Watchdog(daemon.manager, loop: loop)
+    ///     return daemon.run()
+    /// }
+    /// ```
+    ///
+    /// The process ends when the program returns, whatever is left in its loop, as one whose `main` calls `exit`; see
+    /// ``SimulatedHost/Ending/exited(_:)``. A status other than zero is a fault of the simulation, unless the host may fail.
+    /// Of a status only the lowest eight bits count. Everything else is as for
+    /// ``addHost(_:addresses:service:user:environment:mayFail:program:)``.
+    @discardableResult
+    public func addDaemon(
+        _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil,
+        user: ChildProcess.User? = nil, environment: [String: String] = [:], mayFail: Bool = false,
+        program: @escaping @Sendable (RunLoop) throws -> Int32
+    ) -> SimulatedHost {
+        addHost(name, addresses, service, user, environment, mayFail) { try program($0) }
+    }
+
+    private func addHost(
+        _ name: String, _ addresses: [String]?, _ service: SimulatedHost.Service?, _ user: ChildProcess.User?,
+        _ environment: [String: String], _ mayFail: Bool, _ program: @escaping SimulatedHost.Program
+    ) -> SimulatedHost {
         let number = machines.count + 1
         require(machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
         require(

@@ -262,6 +262,50 @@ struct HostTests {
         }
     }
 
+    @Test("a program that returns the status of its daemon ends its process with it, whatever is left in its loop")
+    func status() {
+        let failure = #expect(throws: Simulation.HostFailure.self) {
+            try withSimulation { simulation in
+                let network = SimulatedNetwork(simulation)
+                let service = SimulatedHost.Service(watchdogPeriod: .seconds(30))
+                let hosts = ["good", "bad", "broken"].map { name in
+                    network.addDaemon(name, service: service, mayFail: name == "bad") { loop in
+                        let daemon = Daemon(loop: loop, manager: try ServiceManager())
+                        try daemon.handleSignals()
+                        try loop.dump(on: .user1)
+                        _ = Watchdog(daemon.manager, loop: loop)
+                        loop.perform(afterDelay: .seconds(100)) { daemon.stop(status: name == "good" ? 0 : 0x103) }
+                        return daemon.run()
+                    }
+                }
+                simulation.advance(by: .seconds(99))
+                #expect(hosts.map(\.isRunning) == [true, true, true])
+                #expect(simulation.runUntilIdle() == .done)
+                #expect(simulation.now < .init(nanoseconds: 101_000_000_000))
+                let endings = hosts.map { "\($0.ending!)" }
+                #expect(endings == ["exited(0)", "exited(3)", "exited(3)"])
+                if simulation.hostFailures.isEmpty { throw CancellationError() }
+            }
+        }
+        #expect(failure?.description == "host \"broken\" failed at 100.000000000: exited with code 3")
+    }
+
+    @Test("a watchdog does not keep a host running whose daemon has stopped")
+    func watchdogOfStopped() {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let service = SimulatedHost.Service(watchdogPeriod: .seconds(30))
+            let host = network.addHost("daemon", service: service) { loop in
+                let daemon = Daemon(loop: loop, manager: try ServiceManager())
+                _ = Watchdog(daemon.manager, loop: loop)
+                loop.perform(afterDelay: .seconds(100)) { daemon.stop() }
+                _ = daemon.run()
+            }
+            #expect(simulation.runUntilIdle() == .done)
+            #expect(!host.isRunning && simulation.now == .init(nanoseconds: 100_000_000_000))
+        }
+    }
+
     @Test("a loop that is busy for too long starves the watchdog: its process is ended")
     func starvation() {
         withSimulation { simulation in

@@ -20,6 +20,8 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     let command: [String]
     /// Its exit status; `nil` while it runs.
     private(set) var status: ChildProcess.ExitStatus?
+    /// The code of its exit status, unless a signal ends it.
+    var exitCode: Int32 = 0
     /// Called when it has ended.
     var endHandler: ((ChildProcess.ExitStatus) -> Void)?
 
@@ -80,7 +82,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         HostResolver.finder.set({ [unowned self] in machine.find($0) }, in: world)
         self.world = world
         machine.processes.append(self)
-        thread = world.startMain(ended: { [self] in hasEnded(.exited(view?.exitCode ?? 0)) }, setUp: program)
+        thread = world.startMain(ended: { [self] in hasEnded(.exited(exitCode)) }, setUp: program)
     }
 
     /// Runs a program on the main thread.

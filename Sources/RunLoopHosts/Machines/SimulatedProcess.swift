@@ -36,7 +36,6 @@ public final class SimulatedProcess {
     public let standardOutput: PipeEnd
     /// The stream to which it writes errors.
     public let standardError: PipeEnd
-    private(set) var exitCode: Int32 = 0
 
     init(_ process: Process, environment: [String: String], loop: RunLoop, streams: [PipeEnd]) {
         (self.process, self.environment, self.loop) = (process, environment, loop)
@@ -54,7 +53,7 @@ public final class SimulatedProcess {
     /// code is 0, or 1 if the program throws an error.
     public func exit(_ code: Int32) {
         require(0...255 ~= code, "an exit code is from 0 to 255")
-        exitCode = code
+        process.exitCode = code
         loop.endAllRuns()
     }
 

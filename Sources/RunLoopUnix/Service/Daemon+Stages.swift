@@ -125,6 +125,7 @@ extension Daemon {
         messages = []
         stopHooks = []
         reloadHooks = []
+        Watchdog.serviceHasStopped(manager, on: loop)
         state = .stopped(status)
         if let ending { ending.end() } else { loop.stop() }
     }

@@ -13,7 +13,8 @@ public import RunLoopKit
 /// makes passes without progress, for example because the same error recurs in every pass, nor stalled threads without
 /// a loop. Check such conditions in ``isHealthy``.
 ///
-/// The loop keeps the watchdog until it is invalidated. It belongs to its loop's thread and is not `Sendable`.
+/// The loop keeps the watchdog until it is invalidated, or until a ``Daemon`` of the loop with the same manager has stopped:
+/// a program that is about to exit gives no signs of life. It belongs to its loop's thread and is not `Sendable`.
 public final class Watchdog {
     /// The time between signs of life: half of the manager's period.
     public let interval: Duration
@@ -39,6 +40,8 @@ public final class Watchdog {
     private var isLate = false
     private var lastError: ServiceManagerError?
     private weak var timer: Timer?
+    /// The watchdogs of a loop.
+    private static let ofLoop = RunLoop.Local<[Watchdog]> { _ in [] }
 
     /// Begins to feed the manager's watchdog, first after half a period.
     ///
@@ -63,6 +66,7 @@ public final class Watchdog {
         timer.name = "watchdog"
         loop.add(timer, forMode: modes)
         self.timer = timer
+        loop[Self.ofLoop].append(self)
         askOthers()
     }
 
@@ -72,6 +76,12 @@ public final class Watchdog {
     /// Stops the signs of life, so that the manager will act. Call it on the loop's thread; harmless when repeated.
     public func invalidate() {
         timer?.invalidate()
+        loop[Self.ofLoop].removeAll { $0 === self }
+    }
+
+    /// Ends the watchdogs of a loop for a manager, because the service has stopped.
+    static func serviceHasStopped(_ manager: ServiceManager, on loop: RunLoop) {
+        for watchdog in loop[ofLoop] where watchdog.manager === manager { watchdog.invalidate() }
     }
 
     /// Asks the other loops for a pass.
