@@ -26,6 +26,9 @@ public import RunLoopUnix
 /// }
 /// ```
 ///
+/// Hosts that are added without addresses, and the ``test``, have addresses of `10.255.0.0/16` and `fdff::/16`. All others
+/// are free for hosts that are added with addresses.
+///
 /// A simulation has one network. Use it from the simulation's threads; it is `Sendable`.
 public final class SimulatedNetwork: Sendable {
     let network: Network
@@ -45,7 +48,7 @@ public final class SimulatedNetwork: Sendable {
     /// - Precondition: on the thread of `withSimulation`, which has opened no socket yet; a simulation has one network.
     public init(_ simulation: Simulation) {
         network = Network(simulation)
-        let machine = Machine("test", addresses: Self.usualAddresses(1), simulation.clock, on: network)
+        let machine = Machine("test", addresses: network.freeAddresses(), simulation.clock, on: network)
         machines = [machine]
         testProcess = Process(getpid(), on: machine, mostDescriptors: .max)
         test = SimulatedHost(machine, test: testProcess)
@@ -76,7 +79,8 @@ public final class SimulatedNetwork: Sendable {
     ///
     /// - Parameters:
     ///   - name: its name, which other hosts can look up; unique in the network.
-    ///   - addresses: its addresses, in digits; one of `10.0.0.0/8` and one of `fd00::/8` unless given.
+    ///   - addresses: its addresses, in digits; a free one of `10.255.0.0/16` and one of `fdff::/16` unless given. Choose
+    ///     others, such as 10.0.0.1, and they are free whatever the order in which hosts are added.
     ///   - service: the care of a service manager for its process; `nil`, the default, for none.
     ///   - user: the user that its process runs as; root, as for a service without `User=`, unless given.
     ///   - environment: the variables of its process, besides those of the service manager; none unless given. In a test
@@ -125,23 +129,17 @@ public final class SimulatedNetwork: Sendable {
         _ name: String, _ addresses: [String]?, _ service: SimulatedHost.Service?, _ user: ChildProcess.User?,
         _ environment: [String: String], _ mayFail: Bool, _ program: @escaping SimulatedHost.Program
     ) -> SimulatedHost {
-        let number = machines.count + 1
         require(machines.allSatisfy { $0.name != name }, "two hosts have the name \(name); give each one its own")
         require(
             environment.keys.allSatisfy { !$0.isEmpty && !$0.contains("=") },
             "the name of a variable is not empty and has no =; give the value behind the colon")
-        require(number < 1 << 16, "a network has at most 65,535 hosts")
         let machine = Machine(
-            name, addresses: addresses ?? Self.usualAddresses(number), network.simulation.makeClock(), on: network)
+            name, addresses: addresses ?? network.freeAddresses(), network.simulation.makeClock(), on: network)
         machines.append(machine)
         let host = SimulatedHost(
             machine, service, user: user ?? .root, environment: environment, mayFail: mayFail, program)
         host.start()
         return host
-    }
-
-    private static func usualAddresses(_ number: Int) -> [String] {
-        ["10.0.\(number >> 8).\(number & 0xff)", "fd00::\(String(number, radix: 16))"]
     }
 
     /// Makes two connected descriptors on the test's host.

@@ -29,7 +29,7 @@ struct HostTests {
                 }
                 loop.perform(afterDelay: .seconds(5)) { log.withLock { $0.append("end") } }
             }
-            #expect(host.isRunning && host.addresses == ["10.0.0.2", "fd00::2"])
+            #expect(host.isRunning && host.addresses == ["10.255.0.2", "fdff::2"])
             simulation.advance(by: .seconds(1))
             #expect(host.isRunning && log.withLock { $0.count } == 1)
             simulation.advance(by: .seconds(10))
@@ -38,6 +38,34 @@ struct HostTests {
             simulation.advance(by: .seconds(10))
             #expect(log.withLock(\.self) == ["begin true 0.0 seconds", "end", "begin true 11.0 seconds", "end"])
         }
+    }
+
+    @Test("hosts without addresses leave those of others free, whatever the order")
+    func addresses() {
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            let given = [nil, ["10.0.0.1", "fd00::1"], nil, ["10.0.0.2"], ["10.255.0.4", "fdff::5"], nil]
+            let hosts = given.enumerated().map { network.addHost("host \($0)", addresses: $1) { _ in } }
+            let expected = ["10.255.0.2", "10.0.0.1", "10.255.0.3", "10.0.0.2", "10.255.0.4", "10.255.0.6"]
+            #expect(hosts.map(\.addresses[0]) == expected)
+            #expect(Set(hosts.flatMap(\.addresses)).count == hosts.map(\.addresses.count).reduce(0, +))
+        }
+    }
+
+    @Test("two hosts with one address are refused with their names, and with the ranges of hosts without one")
+    func sameAddress() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            func add() {
+                withSimulation { simulation in
+                    let network = SimulatedNetwork(simulation)
+                    for name in ["one", "two"] { network.addHost(name, addresses: ["10.0.0.1"]) { _ in } }
+                }
+            }
+            add()
+        }
+        let isSaid = says(
+            "the hosts \"one\" and \"two\" have the same address, 10.0.0.1; give each one its own", result)
+        #expect(isSaid)
     }
 
     @Test("an error of the program ends its process, and is reported")

@@ -37,7 +37,7 @@ struct NameTests {
         let names = ["localhost", "test", "other", "name", "printer", "nobody"]
         let unknown = "Name or service not known"
         let usual = [
-            "localhost: 127.0.0.1 ::1", "test: 10.0.0.1 fd00::1", "other: 10.0.0.2 fd00::2", "name: 192.0.2.1",
+            "localhost: 127.0.0.1 ::1", "test: 10.255.0.1 fdff::1", "other: 10.255.0.2 fdff::2", "name: 192.0.2.1",
             "printer: \(unknown)", "nobody: \(unknown)",
         ]
         #expect(find(names, hosts: nil, prepare) == usual)

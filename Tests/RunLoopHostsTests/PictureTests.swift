@@ -49,7 +49,7 @@ struct PictureTests {
                              time  server  client
                       0.000000000  ●               started
                                    │       ●       started
-                      0.001000000  │       ●       connected 10.0.0.3:49153 to 10.1.0.1:7
+                      0.001000000  │       ●       connected 10.255.0.2:49153 to 10.1.0.1:7
                      60.001500000  │◀──────┤       1 byte
                      60.001500001  │◀──────┤       3 bytes
                      60.001500002  │◀──────┤       1 byte
@@ -61,7 +61,7 @@ struct PictureTests {
                     120.201500000   ✕──────┤       14 bytes, lost
                     120.601500000   ✕──────┤       14 bytes, lost
                     121.000000000  ●       │       started
-                    121.402000000  │       ●       10.0.0.3:49153 to 10.1.0.1:7: Connection reset by peer
+                    121.402000000  │       ●       10.255.0.2:49153 to 10.1.0.1:7: Connection reset by peer
                                    │       ●       failed(read from the connection: Connection reset by peer (errno 104))
                                    │       ✕       process 2 exited with code 0
                     181.000000000  ●               SIGTERM to process 3
@@ -105,7 +105,7 @@ struct PictureTests {
                     0.000000000  │         ●                             started
                                  │         │         ●                   started
                                  ●         │         │                   begins
-                    0.001000000  ●         │         │                   connected 10.0.0.1:49153 to 10.1.0.1:7
+                    0.001000000  ●         │         │                   connected 10.255.0.1:49153 to 10.1.0.1:7
                     0.001500000  ├─────────┼────────▶│                   1 byte
                     0.002000000  │◀────────┼─────────┤                   1 byte
                     1.001500000  ├─────────┼────────▶│                   end

@@ -10,6 +10,8 @@ final class Network: @unchecked Sendable {
     let chance: Chance
     private(set) var nodes: [NetworkNode] = []
     private var byAddress: [String: NetworkNode] = [:]
+    /// The number of addresses that were given to nodes without any.
+    private var usualAddresses = 0
 
     /// The link between nodes that have none of their own.
     var usualLink = NetworkLink()
@@ -41,8 +43,23 @@ final class Network: @unchecked Sendable {
     func add(_ node: NetworkNode) {
         nodes.append(node)
         for address in node.addresses {
-            require(byAddress[address] == nil, "two hosts have the address \(address); give each one its own")
+            let other = byAddress[address]?.name ?? ""
+            require(
+                other.isEmpty,
+                "the hosts \(quoted(other)) and \(quoted(node.name)) have the same address, \(address); give each one its "
+                    + "own. Hosts that are added without any have those of 10.255.0.0/16 and fdff::/16")
             byAddress[address] = node
+        }
+    }
+
+    /// An address of each family that no node has, from ranges that are for those who ask for none.
+    func freeAddresses() -> [String] {
+        while true {
+            usualAddresses += 1
+            require(usualAddresses < 1 << 16, "a network has at most 65,535 hosts without addresses")
+            let (high, low) = (usualAddresses >> 8, usualAddresses & 0xff)
+            let addresses = ["10.255.\(high).\(low)", "fdff::\(String(usualAddresses, radix: 16))"]
+            if addresses.allSatisfy({ byAddress[$0] == nil }) { return addresses }
         }
     }
 
