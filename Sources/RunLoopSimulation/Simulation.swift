@@ -451,6 +451,7 @@ public final class Simulation: Sendable, Opaque {
         case .end: timeline.writeLine("end from \(sender)", of: receiver)
         case .lost(let count): timeline.writeLine("\(count) bytes to \(receiver) are lost", of: sender)
         }
+        if case .bytes(let count) = message { timeline.schedule?.fold(count) }
         timeline.takeLook()
         let text = timeline.history.listener != nil ? messageText(of: bytes()) : nil
         timeline.history.record(.message(message, from: sender, text: text), in: receiver, at: now)

@@ -17,6 +17,26 @@ private struct Failure: Error {}
 
 @Suite("What exploration takes for a fault")
 struct FaultTests {
+    @Test("a difference is noticed where one task shows it and nothing was to be chosen", arguments: [false, true])
+    func differenceOfOneTask(sleeps: Bool) {
+        let runs = Counter()
+        let result = Exploration(schedules: 200).run { simulation in
+            let count = runs.add()
+            simulation.loop.task {
+                for _ in 0..<count {
+                    await Task.yield()
+                    if sleeps { try await simulation.loop.clock.sleep(for: .milliseconds(1)) }
+                }
+            }
+            simulation.advance(by: .seconds(10))
+        }
+        guard case .failed(let finding) = result else {
+            Issue.record("it was not noticed")
+            return
+        }
+        #expect(finding.fault.kind == .difference)
+    }
+
     @Test("a task waits and nothing can happen any more; a program whose tasks serve may say that this is all right")
     func deadlock() {
         func serve(_ simulation: Simulation) {

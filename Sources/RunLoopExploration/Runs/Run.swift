@@ -66,7 +66,7 @@ extension Run {
         length.turns = schedule.turns(ofFirst: RunLength.mostNames)
         self.init(
             token: ScheduleToken(seed: seed, departures: recorder.departures), fault: fault, length: length,
-            digest: (recorder.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3,
+            digest: (recorder.digest ^ schedule.digest ^ UInt64(bitPattern: end.nanoseconds)) &* 0x0100_0000_01b3,
             trace: trace.withLock(\.self), look: looked.withLock(\.self), marks: marks, pairs: recorder.pairs.hashes)
     }
 }

@@ -304,6 +304,14 @@ package final class Schedule: @unchecked Sendable {
         openTasks = openTasks.filter { $0.value.thread != thread }
     }
 
+    /// A hash of the calls and messages so far, also where nothing was to be chosen. It is equal in equal runs.
+    package private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    /// Makes the digest depend on a number.
+    func fold(_ number: Int) {
+        digest = (digest ^ UInt64(truncatingIfNeeded: number)) &* 0x0100_0000_01b3
+    }
+
     /// A sentence about a task that has gone on for ever after the end of its loop.
     package internal(set) var endlessTask: String?
 
@@ -404,7 +412,10 @@ package final class Schedule: @unchecked Sendable {
 
     /// A call has ended on a thread; if it was a job, the job has come to rest.
     func callEnded(_ call: Call?, on thread: (number: Int, name: String)) {
-        lastLanes[thread.number] = lane(after: call, on: thread)
+        let lane = lane(after: call, on: thread)
+        lastLanes[thread.number] = lane
+        fold(lane)
+        fold(Int(time().nanoseconds))
         tasks[thread.number]?.isRunning = false
     }
 
