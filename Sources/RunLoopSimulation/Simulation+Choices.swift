@@ -95,7 +95,7 @@ extension Simulation {
     // MARK: Places within handlers
 
     /// Whether something may happen within handlers, before and after calls that reach the world: in an explored
-    /// simulation, once it has events that may happen at any moment.
+    /// simulation, once it has events that may happen at any moment, or a machine with several processes.
     package var hasPlaces: Bool { timeline.hasPlaces.load(ordering: .relaxed) }
 
     /// Makes calls that reach the world places where something may happen, if the simulation is explored.
@@ -108,7 +108,7 @@ extension Simulation {
     }
 
     /// A place within a handler of the calling thread, where events that may happen at any moment are tried, and threads
-    /// of other machines may go first. If the process of the thread is killed there, the call does not return.
+    /// of other processes may go first. If the process of the thread is killed there, the call does not return.
     ///
     /// - Parameter place: the name, for example `before store: write /log`.
     package func reach(_ place: String) {

@@ -119,6 +119,41 @@ struct PlaceTests {
         }
     }
 
+    /// A daemon writes its settings in two calls of one handler; a child that it has started reads them meanwhile.
+    private func readSettings(_ simulation: Simulation, isAtomic: Bool) throws {
+        let network = SimulatedNetwork(simulation)
+        let seen = Log<[UInt8]?>()
+        let host = network.addHost("daemon") { loop in
+            _ = try ChildProcess.spawn(.named("reader"))
+            loop.perform(afterDelay: .seconds(1)) {
+                do {
+                    let path = isAtomic ? "/data/settings.new" : "/data/settings"
+                    let file = try Disk.current.open(path, .creating)
+                    try file.write([1], at: 0)
+                    try file.write([2], at: 1)
+                    if isAtomic { try Disk.current.rename(path, to: "/data/settings") }
+                } catch { Issue.record(error) }
+            }
+        }
+        host.install(program: "/bin/reader") { process in
+            process.loop.perform(afterDelay: .seconds(1)) {
+                seen.append(try? Disk.current.open("/data/settings", .reading).contents())
+            }
+        }
+        simulation.advance(by: .seconds(2))
+        guard seen.entries.count == 1, let bytes = seen.entries[0] else { return }
+        if bytes != [1, 2] { throw Broken(description: "half of the settings were read: \(bytes)") }
+    }
+
+    @Test("a process reads what another one of its machine has half written")
+    func otherProcesses() throws {
+        let finding = try #require(explore { try readSettings($0, isAtomic: false) })
+        #expect(finding.fault.description.contains("half of the settings"), "\(finding)")
+        #expect(finding.token.departures.count <= 2, "\(finding)")
+        #expect(explore { try readSettings($0, isAtomic: true) } == nil)
+        try withSimulation { try readSettings($0, isAtomic: false) }
+    }
+
     @Test("the first schedule of an exploration has the order of a simulation, also with places")
     func usual() {
         var explored = ""

@@ -4,7 +4,7 @@ internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// Calls that reach the world are places of an explored simulation: before and after them a host may crash and other
-/// machines may go on, and they may fail.
+/// processes may go on, and they may fail.
 extension Process {
     /// Performs a call that reaches the world.
     ///

@@ -82,6 +82,8 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         HostResolver.finder.set({ [unowned self] in machine.find($0) }, in: world)
         self.world = world
         machine.processes.append(self)
+        // They share a disk, of which one may find what another is about to complete.
+        if machine.processes.count > 1 { _ = network.simulation.makePlaces() }
         thread = world.startMain(ended: { [self] in hasEnded(.exited(exitCode)) }, setUp: program)
     }
 

@@ -39,9 +39,9 @@ extension Timeline {
     }
 
     /// Reaches a place within a handler of the calling thread. Events that may happen at any moment happen there if they
-    /// are chosen; a killed thread does not return. Then a thread of another machine goes first if that is chosen.
+    /// are chosen; a killed thread does not return. Then a thread of another process goes first if that is chosen.
     ///
-    /// Other threads of the same machine wait until the handler has ended, because it may hold a lock.
+    /// Other threads of the same process wait until the handler has ended, because it may hold a lock.
     func reach(_ place: String, _ thread: Thread) {
         guard state.withLock({ !$0.isActing && !$0.isEnding }) else { return }
         let hasOccasions = startOccasions { schedule, occasion in

@@ -67,7 +67,7 @@ extension Timeline {
         let history: History?
         /// The running thread, while it asks whether it may continue.
         var givesWay: Thread?
-        /// The threads that rest at a place within a handler. Others of their machines wait until they have gone on.
+        /// The threads that rest at a place within a handler. Others of their processes wait until they have gone on.
         var withinHandlers: [Thread] = []
         /// The holds on the time, in the order in which they were taken.
         var holds: [HeldTime] = []
@@ -126,11 +126,11 @@ extension Timeline {
         private mutating func chooseOther(than usual: Next) -> Next {
             guard case .thread(let first) = usual, first.outcome == .woke, !isEnding, let schedule else { return usual }
             let ready = livingThreads.filter { isReady($0) && !isHeldUp($0) }
-            // A thread that gives way would have continued, and one within a handler goes on before others of its machine.
+            // A thread that gives way would have continued, and one within a handler goes on before others of its process.
             let place =
                 givesWay.take().flatMap { thread in ready.firstIndex { $0 === thread } }
                 ?? ready.firstIndex { $0 === first }
-                ?? ready.firstIndex { $0.process.machine == first.process.machine }!
+                ?? ready.firstIndex { $0.process === first.process }!
             look?.take { lookAround() }
             let chosen = schedule.nextThread(of: ready.map { turn(of: $0) }, usual: place)
             return begin(chosen: ready[chosen])
@@ -151,10 +151,10 @@ extension Timeline {
             }
         }
 
-        /// Whether another thread of its machine is within a handler.
+        /// Whether another thread of its process is within a handler.
         private mutating func isHeldUp(_ thread: Thread) -> Bool {
             !withinHandlers.isEmpty && !withinHandlers.contains { $0 === thread }
-                && withinHandlers.contains { $0.process.machine == thread.process.machine }
+                && withinHandlers.contains { $0.process === thread.process }
         }
 
         private mutating func turn(of thread: Thread) -> Schedule.ReadyThread {
@@ -168,13 +168,11 @@ extension Timeline {
                 number: thread.number, name: thread.name, machine: thread.process.machine, reason: reason)
         }
 
-        /// Lets a thread of another machine go first, in the middle of a handler, if one has something to do and that is
+        /// Lets a thread of another process go first, in the middle of a handler, if one has something to do and that is
         /// chosen.
         mutating func chooseOther(within thread: Thread, at place: String) -> Next? {
             guard !isEnding, let schedule else { return nil }
-            let others = livingThreads.filter {
-                $0.process.machine != thread.process.machine && isReady($0) && !isHeldUp($0)
-            }
+            let others = livingThreads.filter { $0.process !== thread.process && isReady($0) && !isHeldUp($0) }
             guard !others.isEmpty else { return nil }
             look?.take { lookAround() }
             guard
