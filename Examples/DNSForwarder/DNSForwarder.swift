@@ -46,6 +46,8 @@ final class DNSForwarder {
 
     private struct Client: Equatable {
         let peer: Endpoint
+        /// The address that it has asked, from which its answer leaves.
+        let asked: Endpoint?
         let form: DNSMessage.Form
     }
 
@@ -92,7 +94,7 @@ final class DNSForwarder {
         precondition(!upstreams.isEmpty, "a forwarder has an upstream server")
         (self.loop, self.upstreams) = (loop, upstreams)
         clients = try DatagramSocket(address: address, on: loop) { [unowned self] _, bytes, header in
-            bytes.withUnsafeBufferPointer { receive(query: Array($0), from: header.sender) }
+            bytes.withUnsafeBufferPointer { receive(query: Array($0), header) }
         }
     }
 
@@ -106,9 +108,9 @@ final class DNSForwarder {
 
     // MARK: Clients
 
-    private func receive(query bytes: [UInt8], from peer: Endpoint) {
+    private func receive(query bytes: [UInt8], _ header: DatagramSocket.Header) {
         guard let message = DNSMessage(bytes), !message.isAnswer else { return }
-        let client = Client(peer: peer, form: message.form)
+        let client = Client(peer: header.sender, asked: header.localAddress, form: message.form)
         if let answer = answers[message.question], answer.end > loop.now {
             hits += 1
             let age = UInt32((loop.now - answer.since).components.seconds)
@@ -132,7 +134,7 @@ final class DNSForwarder {
     }
 
     private func reply(_ message: DNSMessage, to client: Client) {
-        clients.send(message.bytes(for: client.form), to: client.peer)
+        clients.send(message.bytes(for: client.form), to: client.peer, from: client.asked)
     }
 
     // MARK: Upstream servers
