@@ -45,8 +45,10 @@ package final class SimulatedWorld: World {
         timeline.meet(mark, isMet)
     }
 
-    package func keeps(endless task: String, of loop: RunLoop) -> Bool {
-        guard let driver = loop.virtualDriver, let simulation = timeline.owner as? Simulation else { return false }
+    package func keeps(endless task: String, with driver: any Driver) -> Bool {
+        guard let driver = driver as? VirtualDriver, let simulation = timeline.owner as? Simulation else {
+            return false
+        }
         simulation.note(endless: task, on: driver.thread)
         return true
     }

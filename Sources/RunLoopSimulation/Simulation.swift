@@ -382,7 +382,7 @@ public final class Simulation: Sendable, Opaque {
         timeline.noteEscape(to: place.thread) { _, _ in why }
     }
 
-    /// Notes that the calling thread, which is none of the simulation, has a task go on that has been in it.
+    /// Notes that the calling thread, which is outside of the simulation, resumes a task of it.
     package func noteDeparture(of job: UnownedJob) {
         timeline.noteTouch(of: timeline.main, "resumes \(job.task), which goes on outside,")
     }
@@ -392,7 +392,7 @@ public final class Simulation: Sendable, Opaque {
         failures.withLock { $0.append(HostFailure(host: host, instant: now, error: error)) }
     }
 
-    /// Notes a task that goes on for ever after the end of its loop. It rests from now on.
+    /// Notes a task that continues forever after the end of its loop, and rests from now on.
     func note(endless task: String, on thread: Timeline.Thread) {
         note("\(task) goes on after the end of its loop", of: thread.lane)
         let failure = HostFailure(host: thread.lane, instant: now, error: EndlessTask(task: task))

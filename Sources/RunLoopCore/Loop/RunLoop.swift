@@ -185,7 +185,7 @@ public final class RunLoop {
 
     /// Runs the jobs that wait, and those that come of them: a job cannot be refused. From then on none is taken.
     ///
-    /// A task that swallows the errors of its waits may go on for ever: its jobs that come after the last round are left.
+    /// A task that swallows the errors of its waits may continue forever: its jobs after the last round are left.
     private func runLastJobs() {
         let executors = mailbox.executors
         var (rounds, left) = (0, [(executor: any JobExecutor<RunLoop>, job: UnownedJob, way: JobWay)]())
@@ -202,12 +202,12 @@ public final class RunLoop {
             }
         } while !(executors.allSatisfy(\.isIdle) && mailbox.closeToJobs())
         takesJobs = false
-        for (executor, job, way) in left where !world.keeps(endless: job.task, of: self) {
+        for (executor, job, way) in left where !world.keeps(endless: job.task, with: driver) {
             executor.refuse(job, by: way)
         }
     }
 
-    /// How often a task may go on after the end of its loop: far more often than cleaning up takes.
+    /// The number of rounds after the end of the loop: far more than cleaning up takes.
     private static let mostLastRounds = 10_000
 
     // MARK: Time and state

@@ -45,9 +45,9 @@ package protocol World: AnyObject, Sendable {
     /// Counts a mark, and whether it is met now; see ``RunLoop/sometimes(_:if:)``. The real world counts nothing.
     func meet(_ mark: String, _ isMet: Bool)
 
-    /// Whether the world keeps a task at rest that goes on for ever after the end of its loop, and reports it. The real one
-    /// does not.
-    func keeps(endless task: String, of loop: RunLoop) -> Bool
+    /// Whether the world keeps a task at rest that continues forever after the end of its loop, which has this driver, and
+    /// reports it. The real world does not.
+    func keeps(endless task: String, with driver: any Driver) -> Bool
 
     /// The values shared by the threads of this world.
     var shared: SharedLocals { get }
@@ -61,7 +61,7 @@ extension World {
     package var monotonicStart: Duration { .zero }
     package func holdTime(for what: String) -> (any TimeHold)? { nil }
     package func meet(_ mark: String, _ isMet: Bool) {}
-    package func keeps(endless task: String, of loop: RunLoop) -> Bool { false }
+    package func keeps(endless task: String, with driver: any Driver) -> Bool { false }
 }
 
 /// Makes the thread that made it wait until another thread opens it.

@@ -99,7 +99,7 @@ extension SimulatedDatagramSocket {
         return bytes.count
     }
 
-    /// Writes into a slot what the socket reports about a datagram that has come on a way.
+    /// Writes the facts about a datagram that has come on a way into a slot.
     func note(_ way: DatagramWay?, in slot: inout DatagramSlot) {
         (slot.localAddress, slot.typeOfService) = (Endpoint(), -1)
         guard let way else { return }
@@ -157,7 +157,7 @@ extension Endpoint {
     /// Whether it stands for all hosts of a network.
     var isBroadcast: Bool { hostText == "255.255.255.255" }
 
-    /// The address to which a datagram to the wildcard goes, as on Linux: with IPv4 the one that it leaves from.
+    /// The address to which a datagram to the wildcard goes, as on Linux: with IPv4 its source.
     fileprivate func receiver(of own: Endpoint) -> Endpoint {
         family == AF_INET && own.family == AF_INET && !own.isWildcard ? own.with(port: port!) : loopback
     }

@@ -126,7 +126,7 @@ final class RecordContents: Sendable {
         return end
     }
 
-    /// Makes sure that a replay is given what was recorded, and can end where it is to.
+    /// Compares all bytes of the record with their sums, and checks that a replay can end at its place.
     func verify(_ path: String, _ until: ReplayOptions.Position?) throws(RecordError) {
         let summaries = summaries()
         if case .damaged(let place) = end(summaries) { throw .damaged(path, place: place) }

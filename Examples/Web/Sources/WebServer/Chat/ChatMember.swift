@@ -4,7 +4,7 @@ internal import NIOWebSocket
 
 /// A member of the chat, on its connection.
 ///
-/// What it sends faster than the limit allows waits, and it is not read meanwhile.
+/// Input beyond the limit waits, and the member is not read meanwhile.
 final class ChatMember: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
