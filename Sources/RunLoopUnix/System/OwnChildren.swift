@@ -13,6 +13,8 @@ final class OwnChildren: Sendable {
         var starts = 0
         /// Whether orphans were to be reaped meanwhile.
         var mustReap = false
+        /// Whether the last look has ended at one of its own: others may have been hidden.
+        var hidesOthers = false
     }
 
     private let state = Locked(State())
@@ -33,7 +35,11 @@ final class OwnChildren: Sendable {
 
     /// A child was reaped, or is not waited for any more.
     func left(_ number: Int32) {
-        _ = state.withLock { $0.numbers.remove(number) }
+        let hidesOthers = state.withLock { state in
+            state.numbers.remove(number)
+            return state.hidesOthers
+        }
+        if hidesOthers { reapOthers() }
     }
 
     /// Reaps the ended children that are not its own; later, if a start is under way.
@@ -41,6 +47,7 @@ final class OwnChildren: Sendable {
         state.withLock { state in
             state.mustReap = state.starts > 0
             guard !state.mustReap else { return }
+            state.hidesOthers = false
             var status: Int32 = 0
             while true {
                 let number = rlk_ended_child()
@@ -49,6 +56,8 @@ final class OwnChildren: Sendable {
                 guard !state.numbers.contains(number) else { break }
                 _ = rlk_child_state(number, -1, 1, &status)
             }
+            // The list may miss some while others end.
+            state.hidesOthers = true
             for number in Self.allChildren where !state.numbers.contains(number) {
                 _ = rlk_child_state(number, -1, 1, &status)
             }
