@@ -48,7 +48,7 @@ private final class FactLogger: ChannelInboundHandler {
         let envelope = unwrapInboundIn(data)
         let (state, info) = (envelope.metadata?.ecnState, envelope.metadata?.packetInfo)
         log(
-            "\(String(buffer: envelope.data)) from \(envelope.remoteAddress), \(state.map { "\($0)" } ?? "nil"), "
+            "\(String(buffer: envelope.data)) from \(envelope.remoteAddress.ipAddress ?? "nil"), \(state.map { "\($0)" } ?? "nil"), "
                 + (info.map { "\($0)" } ?? "nil"))
     }
 }
@@ -116,7 +116,8 @@ struct DatagramChannelTests {
         let metadata = Envelope.Metadata(ecnState: .transportCapableFlag0)
         try await client.writeAndFlush(
             Envelope(remoteAddress: asked, data: ByteBuffer(string: "hello"), metadata: metadata))
-        try await comesTrue { log.entries == ["hello from \(asked), transportCapableFlag0, nil"] }
+        try await comesTrue { !log.entries.isEmpty }
+        #expect(log.entries == ["hello from 127.0.0.2, transportCapableFlag0, nil"])
         await #expect(throws: ChannelError.self) {
             let metadata = Envelope.Metadata(ecnState: .transportNotCapable, packetInfo: nil, segmentSize: 1)
             try await client.writeAndFlush(
