@@ -65,11 +65,11 @@ extension Console {
 
     /// The states of a loop.
     public enum LoopState: String, Sendable, Hashable, Codable {
-        /// It sleeps, and answers.
+        /// The loop sleeps, and answers.
         case asleep
-        /// It is busy, and answers.
+        /// The loop is busy, and answers.
         case busy
-        /// It calls a handler that has not returned for longer than an interval.
+        /// The loop calls a handler that has not returned for longer than an interval.
         case blocked
         /// It does not answer, and calls no handler that the console knows: its thread does not run it, or calls one since
         /// before anybody looked.
@@ -92,7 +92,7 @@ extension Console {
     public struct Call: Sendable, Hashable, Codable {
         /// The kind of the handler, for example `timer`.
         public internal(set) var kind: String
-        /// Its name.
+        /// The handler's name.
         public internal(set) var name: String?
         /// The line of the program that made it; of a task, the line that started it.
         public internal(set) var origin: String
@@ -106,7 +106,7 @@ extension Console {
     public struct Handler: Sendable, Hashable, Codable {
         /// The kind of the handler, for example `timer`.
         public internal(set) var kind: String
-        /// Its name.
+        /// The handler's name.
         public internal(set) var name: String?
         /// The line of the program that made it; of a task, the line that started it.
         public internal(set) var origin: String
@@ -144,7 +144,7 @@ extension Console {
     public struct Due: Sendable, Hashable, Codable {
         /// The kind of the item, for example `timer`.
         public internal(set) var kind: String
-        /// Its name.
+        /// The item's name.
         public internal(set) var name: String?
         /// The line of the program that made it.
         public internal(set) var origin: String
@@ -178,11 +178,11 @@ extension Console {
     public struct Task: Sendable, Hashable, Codable {
         /// Distinguishes it from all tasks of the process.
         public internal(set) var number: Int
-        /// Its name.
+        /// The task's name.
         public internal(set) var name: String?
         /// The line of the program that started it.
         public internal(set) var origin: String
-        /// Its activity, for example `sleeps until 2.500000000`; `nil` if it waits for something that the loop does not know,
+        /// The task's activity, for example `sleeps until 2.500000000`; `nil` if it waits for something unknown to the loop,
         /// such as a continuation or an actor elsewhere.
         public internal(set) var activity: String?
     }
@@ -193,7 +193,7 @@ extension Console {
         public internal(set) var loop: String
         /// The number of the task.
         public internal(set) var number: Int
-        /// Its name.
+        /// The task's name.
         public internal(set) var name: String?
         /// The line of the program that started it.
         public internal(set) var origin: String

@@ -25,7 +25,7 @@ extension SimulatedHost {
     public struct Message: Sendable, Hashable, CustomStringConvertible {
         /// The time of the message.
         public let instant: RunLoop.Instant
-        /// Its lines, for example `READY=1`.
+        /// The lines of the message, for example `READY=1`.
         public let text: String
 
         /// For example `1.500000000 READY=1`.

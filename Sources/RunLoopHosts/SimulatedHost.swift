@@ -5,7 +5,7 @@ public import RunLoopUnix
 /// A host of a ``SimulatedNetwork``, with a process that runs a program. Use it from the simulation's threads; it is
 /// `Sendable`.
 public final class SimulatedHost: Sendable {
-    /// Its name.
+    /// The host's name.
     public let name: String
     // Unsafe, but only the thread whose turn it is uses them.
     nonisolated(unsafe) let machine: Machine
@@ -41,10 +41,10 @@ public final class SimulatedHost: Sendable {
         (self.test, self.program) = (test, program)
     }
 
-    /// Its addresses, in digits.
+    /// The host's addresses, in digits.
     public var addresses: [String] { machine.sockets.addresses }
 
-    /// Its disk.
+    /// The host's disk.
     public var disk: SimulatedDisk { machine.disk }
 
     // MARK: Start and end
@@ -54,17 +54,17 @@ public final class SimulatedHost: Sendable {
 
     /// The reason why a process ended.
     public enum Ending: Sendable {
-        /// Its main thread has left its loop, and nothing was wrong.
+        /// The main thread has left its loop, and nothing was wrong.
         case returned
-        /// Its program has returned this status. Any other than zero is a fault of the simulation, unless the host may fail.
+        /// The program has returned this status. Any other than zero is a fault of the simulation, unless the host may fail.
         case exited(Int32)
-        /// Its program has thrown an error. It is a fault of the simulation, unless the host may fail.
+        /// The program has thrown an error. This is a fault of the simulation, unless the host may fail.
         case failed(any Error)
         /// A signal ended it.
         case killed(Signal)
         /// The service manager ended it, because it received no sign of life in time.
         case starvedWatchdog
-        /// Its host crashed.
+        /// The host crashed.
         case crashed
     }
 
@@ -189,7 +189,7 @@ public final class SimulatedHost: Sendable {
 
     /// A process of a host. A value and `Sendable`.
     public struct RunningProcess: Sendable, Hashable {
-        /// Its number.
+        /// The number of the process.
         public let identifier: Int32
         /// The path and the arguments of its program; empty for the main process.
         public let command: [String]

@@ -62,7 +62,7 @@ public final class RunLoopEventLoop: EventLoop {
     /// in: a time near zero is less than some handlers subtract from it. Any thread.
     public var now: NIODeadline { .uptimeNanoseconds(UInt64(clamping: (remote.now + clockStart).nanoseconds)) }
 
-    /// The same time on the run loop's clock.
+    /// A deadline of SwiftNIO's, on the run loop's clock.
     fileprivate func instant(of deadline: NIODeadline) -> RunLoop.Instant {
         RunLoop.Instant(nanoseconds: Int64(clamping: deadline.uptimeNanoseconds)) - clockStart
     }

@@ -48,7 +48,7 @@ public struct Record: Sendable, CustomStringConvertible {
 
     /// An event of a thread.
     public struct Event: Sendable, Hashable, CustomStringConvertible {
-        /// Its number among those of the thread, from 0.
+        /// The event's number among those of the thread, from 0.
         public let number: UInt64
         /// The time on the loop's clock that the thread had read last.
         public let time: RunLoop.Instant

@@ -11,11 +11,11 @@ public struct RecordedClient: Sendable {
     public struct Step: Sendable, Hashable {
         /// The kinds of steps.
         public enum Action: Sendable, Hashable {
-            /// It sent these bytes.
+            /// The client sent these bytes.
             case send([UInt8])
-            /// It sent no more.
+            /// The client sent no more.
             case finish
-            /// It broke the connection off.
+            /// The client broke the connection off.
             case reset
         }
 
@@ -31,7 +31,7 @@ public struct RecordedClient: Sendable {
     public let peer: Endpoint
     /// When the daemon accepted it, from the beginning of the record.
     public let begin: Duration
-    /// Its steps, in their order.
+    /// The client's steps, in their order.
     public fileprivate(set) var steps: [Step] = []
     /// How many bytes the daemon sent to it.
     public fileprivate(set) var answerCount = 0

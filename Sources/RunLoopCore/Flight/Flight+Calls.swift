@@ -33,7 +33,7 @@ extension Flight {
         public let lateness: Duration?
         /// For the poll of a task: the number of the task, which no other task of the process has.
         public let task: UInt64?
-        /// Its cause; `nil` if that is not known, as with repeating timers and descriptors.
+        /// The call's cause; `nil` if that is not known, as with repeating timers and descriptors.
         public internal(set) var cause: Cause?
     }
 

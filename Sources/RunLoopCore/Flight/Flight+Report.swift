@@ -7,7 +7,7 @@ extension Flight: CustomStringConvertible {
         public let calls: Int
         /// How long its calls took together, without the calls and sleeps that were nested in them.
         public let time: Duration
-        /// Its longest call, with whatever was nested in it.
+        /// The handler's longest call, with whatever was nested in it.
         public let longest: Duration
     }
 

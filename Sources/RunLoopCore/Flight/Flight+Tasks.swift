@@ -1,9 +1,9 @@
 extension Flight {
     /// A task, and its polls: the parts of it that ran until it waited.
     public struct TaskUsage: Sendable, Hashable {
-        /// Its number, which no other task of the process has.
+        /// The task's number, which no other task of the process has.
         public let number: UInt64
-        /// Its name, and where it was started. For a task that is no loop's, the executor, without a name.
+        /// The task's name, and where it was started. For a task that is no loop's, the executor, without a name.
         public let handler: Handler?
         /// How often it was woken. The number of polls differs while it waits for its turn, and where events are lost.
         public let wakes: Int
@@ -11,7 +11,7 @@ extension Flight {
         public let polls: Int
         /// How long its polls took together, without the calls and sleeps that were nested in them.
         public let time: Duration
-        /// Its longest poll, with whatever was nested in it.
+        /// The task's longest poll, with whatever was nested in it.
         public let longest: Duration
         /// The longest time from a wake to the poll that followed.
         public let longestWait: Duration

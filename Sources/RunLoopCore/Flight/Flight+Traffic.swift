@@ -3,7 +3,7 @@ extension Flight {
     public struct Traffic: Sendable, Hashable {
         /// The connection: its name, and where it was made.
         public let connection: Handler?
-        /// Its descriptor. A later connection of the same name and place may have it, too.
+        /// The connection's descriptor. A later connection of the same name and place may have it, too.
         public let descriptor: Int32
         /// How many bytes it has received from the system, with TLS encrypted ones.
         public let received: Int

@@ -8,9 +8,9 @@
 public struct Flight: Sendable {
     /// A handler that was called, or a task that ran until it waited.
     public struct Handler: Sendable, Hashable, CustomStringConvertible {
-        /// Its kind.
+        /// The handler's kind.
         public let kind: RunLoop.ItemKind
-        /// Its name, if it has one.
+        /// The handler's name, if it has one.
         public let name: String?
         /// The place in the program where it was made, for example `Daemon/main.swift:12`.
         public let origin: String

@@ -6,7 +6,7 @@ extension RunLoop {
     /// - Returns: why the run is to end now, or `nil` if another pass is to follow.
     func pass() -> RunResult? { pass(afterHostsSleep: false) }
 
-    /// The same, from where another loop has slept in place of this one.
+    /// Continues a pass at step 4 after a host slept for this loop.
     @inline(never)
     func passAfterHostsSleep() -> RunResult? {
         flight?.with { $0.isAsleep = true }

@@ -33,7 +33,7 @@ extension RunLoop.Dump: CustomStringConvertible {
         return lines.joined(separator: "\n")
     }
 
-    /// The same as one line of JSON. Dates are seconds on the loop's clock; a missing value is `null`.
+    /// The dump as one line of JSON. Dates are seconds on the loop's clock; a missing value is `null`.
     public var json: String {
         JSONText.object(
             ("loop", .init(name)), ("now", .init(now)), ("virtual", .init(isVirtual)),

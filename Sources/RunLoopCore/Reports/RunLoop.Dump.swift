@@ -23,7 +23,7 @@ extension RunLoop {
         public struct Item: Sendable, Hashable {
             /// The kind of the item.
             public let kind: ItemKind
-            /// Its name, if it was given one.
+            /// The item's name, if it was given one.
             public let name: String?
             /// Where it was made.
             public let origin: Origin

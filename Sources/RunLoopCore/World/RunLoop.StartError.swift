@@ -3,9 +3,8 @@ internal import Glibc
 extension RunLoop {
     /// The refusal of a descriptor or a thread without which a loop cannot start. `Sendable`.
     ///
-    /// ``/RunLoopUnix/LoopGroup``, ``/RunLoopConsole/Console`` and ``withLoop(named:_:)`` throw it. A start that throws
-    /// nothing, such as that of a ``LoopThread``, ends the process instead: with this description on standard error,
-    /// and the status 71 (`EX_OSERR`).
+    /// `LoopGroup`, `Console` and `withLoop` throw it. A start that throws nothing, such as a ``LoopThread``'s, ends the
+    /// process instead: with this description on standard error, and the status 71 (`EX_OSERR`).
     public struct StartError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The refused operation, for example `start the thread "worker"`.
         public let operation: String

@@ -23,7 +23,7 @@ extension Exploration {
 
         /// A step of the failing run. A value and `Sendable`.
         public struct Step: Sendable, Hashable {
-            /// Its number; the first step of a run is step 1.
+            /// The step's number; the first step of a run is step 1.
             public let number: Int
             /// The virtual time.
             public let instant: RunLoop.Instant

@@ -45,7 +45,7 @@ extension Exploration {
             return kind == .starvation || words == other.words
         }
 
-        /// Its first line. Further lines, such as a history, differ in each run.
+        /// The fault's first line. Further lines, such as a history, differ in each run.
         var sentence: Substring { description.prefix { !$0.isNewline } }
 
         private var words: String { String(sentence.filter { !$0.isNumber }) }

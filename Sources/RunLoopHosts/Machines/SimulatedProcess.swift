@@ -26,9 +26,9 @@ public final class SimulatedProcess {
     private let process: Process
     /// The arguments, without the name of the program.
     public let arguments: [String]
-    /// Its environment variables.
+    /// The environment variables of the process.
     public let environment: [String: String]
-    /// Its main loop.
+    /// The main loop of the process.
     public let loop: RunLoop
     /// The stream that it reads, which gives no input if it was not started with a pipe.
     public let standardInput: PipeEnd
@@ -43,10 +43,10 @@ public final class SimulatedProcess {
         (standardInput, standardOutput, standardError) = (streams[0], streams[1], streams[2])
     }
 
-    /// Its number.
+    /// The number of the process.
     public var processIdentifier: Int32 { process.processIdentifier }
 
-    /// Its working directory.
+    /// The working directory of the process.
     public var workingDirectory: String { process.workingDirectory }
 
     /// Ends the process with this code, from 0 to 255, as soon as the present handler has returned. Without it, the

@@ -33,7 +33,7 @@ public final class Connection {
     public let origin: RunLoop.Origin
     /// The modes in which the connection is served.
     public let modes: RunLoop.Modes
-    /// Its limits; timeouts count from ``start()``.
+    /// The connection's limits; timeouts count from ``start()``.
     ///
     /// They may be changed, for example when a client has logged in, on the loop's thread. Of timeouts that are changed,
     /// the total one still counts from ``start()``, the others from the change. A limit on input that is held counts from

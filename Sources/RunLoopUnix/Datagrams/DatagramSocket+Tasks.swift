@@ -2,7 +2,7 @@ public import RunLoopKit
 
 /// A received datagram. A value and `Sendable`.
 public struct Datagram: Sendable {
-    /// Its bytes, at most ``DatagramSocket/Options/maximumSize``.
+    /// The datagram's bytes, at most ``DatagramSocket/Options/maximumSize``.
     public let bytes: [UInt8]
     /// The facts about it.
     public let header: DatagramSocket.Header

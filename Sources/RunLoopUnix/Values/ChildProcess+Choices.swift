@@ -27,7 +27,7 @@ extension ChildProcess {
 
     /// The target of one of a child's standard descriptors.
     public enum Stream: Hashable, Sendable {
-        /// The same as in this process.
+        /// This process's own.
         case inherit
         /// `/dev/null`: input is empty, and output is discarded.
         case null
@@ -44,7 +44,7 @@ extension ChildProcess {
     /// The process group and session of a child. Signals of the terminal, such as Control-C, go to a group. A child
     /// with a group of its own can be ended together with the processes that it started.
     public enum Group: Hashable, Sendable {
-        /// The same as this process.
+        /// This process's own.
         case inherit
         /// A group of its own, with the child's number.
         case newGroup

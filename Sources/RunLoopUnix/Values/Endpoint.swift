@@ -137,7 +137,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         withIdentity { hasher.combine(bytes: $0) }
     }
 
-    /// The same IPv4 or IPv6 address with another port; any other address unchanged.
+    /// This IPv4 or IPv6 address with another port; any other address unchanged.
     package func with(port: UInt16) -> Endpoint {
         guard self.port != nil else { return self }
         var copy = self
