@@ -145,7 +145,7 @@ compile-checks: adapted-tests
 	Tests/compile-checks $(ADAPTED_BIN)
 
 # Random tests that `make test` runs with few seeds, and tests that it leaves out.
-DEEP_TESTS = TimerQueueModelTests|PassModelTests|ScopeModelTests|RateLimiterTests|PlaceTests/late|HashIndexTests|BlockModelTests|$(LONG_TESTS)
+DEEP_TESTS = TimerQueueModelTests|PassModelTests|LoopModelTests|ScopeModelTests|RateLimiterTests|PlaceTests/late|HashIndexTests|BlockModelTests|$(LONG_TESTS)
 .PHONY: deep-tests
 deep-tests: export SEEDS = 24
 deep-tests: export SCHEDULES = 5000

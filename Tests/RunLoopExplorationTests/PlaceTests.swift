@@ -128,7 +128,7 @@ struct PlaceTests {
             loop.perform(afterDelay: .seconds(1)) {
                 do {
                     let path = isAtomic ? "/data/settings.new" : "/data/settings"
-                    let file = try Disk.current.open(path, .creating)
+                    let file = try Disk.current.open(path, .readingAndWritingNew)
                     try file.write([1], at: 0)
                     try file.write([2], at: 1)
                     if isAtomic { try Disk.current.rename(path, to: "/data/settings") }
