@@ -16,7 +16,7 @@ private func addServer(to network: SimulatedNetwork) {
     }
 }
 
-@Suite("The end of simulated hosts", .timeLimit(.minutes(1)))
+@Suite("The end of simulated hosts", .timeLimit(.minutes(5)))
 struct HostEndTests {
     private static let loops: [@Sendable (RunLoop) async throws -> Void] = [
         { loop in while true { _ = try? await Connection.connect(host: "server", port: 7, on: loop) } },
