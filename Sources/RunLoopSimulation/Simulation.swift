@@ -27,8 +27,9 @@ public import RunLoopCore
 ///     reference date, unless given. So dates are the same in every run.
 ///   - body: the code to run; called once, on this thread.
 /// - Throws: the error of `body`; ``Simulation/HostFailure`` if `body` does not throw, but the program of a host has,
-///   unless the host may fail, or if a task goes on for ever after the end of its loop. A `body` that cannot throw is stopped by a trap with the same words. In a test with the
-///   trait `.simulated` of RunLoopTesting it is an issue of the test instead.
+///   unless the host may fail, or if a task goes on for ever after the end of its loop. A `body` that cannot throw is
+///   stopped by a trap with the same words. In a test with the trait `.simulated` of RunLoopTesting it is an issue of
+///   the test instead.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
 public func withSimulation<Result, Failure: Error>(
     seed: UInt64 = 0, traced isTraced: Bool = false,
