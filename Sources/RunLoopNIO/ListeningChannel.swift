@@ -112,6 +112,18 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
 
     // MARK: Closing
 
+    /// Closing the input accepts the connections that wait, whose peers may have sent a request. The channel itself stays
+    /// open for them; the `AcceptingHandler` closes it.
+    override func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .input, isOpen, let listener = listener.take() else {
+            return super.close0(error: error, mode: mode, promise: promise)
+        }
+        listener.closedByLoop = nil
+        listener.takesConnections = true
+        listener.finish()
+        promise?.succeed(())
+    }
+
     override func release(_ error: any Error) {
         let listener = listener.take()
         listener?.closedByLoop = nil

@@ -17,6 +17,9 @@ public import RunLoopTLS
 ///     .get()
 /// ```
 ///
+/// `server.close()` resets the connections that the system has made and the server has not accepted yet.
+/// `server.close(mode: .input)` accepts them first; on SwiftNIO's own listeners that mode is an error.
+///
 /// The counterpart of SwiftNIO's `ServerBootstrap`, which demands event loops of its own. Not `Sendable`; used by one
 /// thread at a time. In a simulation the server is one of its loop's host.
 public final class RunLoopServerBootstrap {
@@ -227,13 +230,18 @@ extension RunLoopEventLoop {
 }
 
 /// Prepares the connections that a listener has accepted.
-private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler {
+private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler, ChannelOutboundHandler {
     typealias InboundIn = any Channel
+    typealias OutboundIn = Never
 
     private let options: ChannelOptions.Storage
     private let initializer: @Sendable (any Channel) -> EventLoopFuture<Output>
     /// Whether the initializer's result is passed on, and not the channel.
     private let isForTasks: Bool
+    /// The number of connections that are being prepared.
+    private var preparing = 0
+    /// Closes the channel after the last of them, when its input was closed.
+    private var closeAll: (() -> Void)?
 
     init(
         options: ChannelOptions.Storage, initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>,
@@ -249,6 +257,7 @@ private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler {
             options.applyAllChannelOptions(to: channel).flatMap { initializer(channel) }
         }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        preparing += 1
         ready.hop(to: context.eventLoop).whenComplete { result in
             let (handler, context) = bound.value
             switch result {
@@ -260,7 +269,21 @@ private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler {
                 // A task would take it for the end of the listener.
                 if !handler.isForTasks { context.fireErrorCaught(error) }
             }
+            handler.preparing -= 1
+            handler.closeIfFinished()
         }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .input, closeAll == nil else { return context.close(mode: mode, promise: promise) }
+        // The connections that wait are read in this call.
+        context.close(mode: .input, promise: nil)
+        closeAll = { context.close(mode: .all, promise: promise) }
+        closeIfFinished()
+    }
+
+    private func closeIfFinished() {
+        if preparing == 0 { closeAll.take()?() }
     }
 
     private func accept(_ channel: any Channel, _ output: Output, _ context: ChannelHandlerContext) {

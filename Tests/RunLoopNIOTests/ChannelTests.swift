@@ -17,6 +17,19 @@ private final class Echo: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) { context.writeAndFlush(data, promise: nil) }
 }
 
+/// Logs each piece of input.
+private final class Collector: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let log: Log<String>
+
+    init(_ log: Log<String>) {
+        self.log = log
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { log(String(buffer: unwrapInboundIn(data))) }
+}
+
 @Suite("Channels on run loops", .timeLimit(.minutes(15)))
 struct ChannelTests {
     private func echo(on group: any EventLoopGroup, children: Log<String>? = nil) -> RunLoopServerBootstrap {
@@ -55,6 +68,34 @@ struct ChannelTests {
         }
         #expect(children.entries.count == 4 && Set(children.entries).count == 2)
         try await server.close().get()
+        try await group.shutdownGracefully()
+        try await clients.shutdownGracefully()
+    }
+
+    @Test("a listener whose input closes serves the peers that wait in its queue, and no further one")
+    func finish() async throws {
+        let (group, clients) = (try makeGroup(loops: 2), try makeGroup(loops: 1))
+        let server = try await echo(on: group).serverChannelOption(.autoRead, value: false)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let address = try #require(server.localAddress)
+        let answers = Log<String>()
+        var waiting: [any Channel] = []
+        for _ in 0..<10 {
+            let bootstrap = RunLoopClientBootstrap(group: clients).channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(Collector(answers))
+                }
+            }
+            let channel = try await bootstrap.connect(to: address).get()
+            try await channel.writeAndFlush(ByteBuffer(string: "hello"))
+            waiting.append(channel)
+        }
+        try await server.close(mode: .input)
+        try await comesTrue { answers.entries.count == waiting.count }
+        #expect(!server.isActive && answers.entries.allSatisfy { $0 == "hello" })
+        await #expect(throws: (any Error).self) {
+            try await RunLoopClientBootstrap(group: clients).connect(to: address).get()
+        }
         try await group.shutdownGracefully()
         try await clients.shutdownGracefully()
     }

@@ -97,7 +97,7 @@ final class Server {
     }
 
     func stopListening() {
-        for listener in listeners { listener.close() }
+        for listener in listeners { listener.finish() }
         listeners = []
     }
 

@@ -14,7 +14,7 @@ struct SingleDate: WallSchedule {
 }
 
 extension WallSchedule {
-    /// The same dates, each later by a time that a name decides, so that not all who have these dates begin at once.
+    /// Delays each date by a time that a name decides, so that programs with the same dates do not all begin at once.
     ///
     /// ```swift
     /// let host = ProcessInfo.processInfo.hostName

@@ -177,13 +177,8 @@ public final class WebDaemon {
         }
         daemon.onStop(.stopAccepting, name: "listener") { [loops, site] done in
             site.isReady = false
-            let closed = listener.setOption(.autoRead, value: false).flatMap {
-                // Each loop has prepared the connections that were accepted before when it comes to this.
-                let promise = listener.eventLoop.makePromise(of: Void.self)
-                loops.performOnEach({ _ in }, completion: { promise.succeed() })
-                return promise.futureResult
-            }.flatMap { listener.close() }
-            closed.whenComplete { _ in done() }
+            // The connections that wait are accepted; each loop has prepared its own when it comes to its block.
+            listener.close(mode: .input).whenComplete { _ in loops.performOnEach({ _ in }, completion: { done() }) }
         }
         daemon.onStop(.drain, name: "connections") { [loops, site] done in
             loops.performOnEach({ $0[OpenChannels.ofLoop].quiesce() }, completion: { site.census.whenEmpty { done() } })
