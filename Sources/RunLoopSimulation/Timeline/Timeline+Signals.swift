@@ -6,7 +6,11 @@ extension Timeline {
     func beginWait(_ thread: Thread, at address: UInt, bits: UInt32) {
         let number = count(thread)
         AddressWaits.begin(of: thread, at: address, bits: bits) { [self] in
-            noteTouch(of: thread, "ends a wait of \(thread.name)")
+            // A signal that comes before the thread rests changes no order.
+            let hasRested = state.withLock { _ in
+                if case .none = thread.rest { false } else { thread.signalWaits == number }
+            }
+            if hasRested { noteTouch(of: thread, "ends a wait of \(thread.name)") }
             change { state in
                 guard thread.signalWaits == number else { return }
                 switch thread.rest {
@@ -85,6 +89,8 @@ extension Timeline.State {
     /// Words for a lock that a thread of the simulation has; `nil` if none has it.
     fileprivate mutating func words(for lock: Timeline.FoundLock) -> String? {
         let number = lock.holder
+        // The lock has been given back, or its holder is not known. A thread that has not begun has no number either.
+        guard number != 0 else { return nil }
         if let thread = livingThreads.first(where: { $0.lockNumber == number }) {
             return "a lock of \(quoted(thread.name))"
         }
