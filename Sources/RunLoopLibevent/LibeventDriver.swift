@@ -38,7 +38,7 @@ package final class LibeventDriver: Driver {
     // its own for the reason that `ReadyQueue` has: with arrays an event took 93 instructions more, and now 16.
     @exclusivity(unchecked) private var firstReport = 0
     @exclusivity(unchecked) private var nextReport = 0
-    @exclusivity(unchecked) private var again = UnsafeMutableBufferPointer<Report>.allocate(capacity: 0)
+    @exclusivity(unchecked) private var again = UnsafeMutableBufferPointer<Report>(start: nil, count: 0)
     @exclusivity(unchecked) private var againCount = 0
 
     private typealias Report = (watch: Unmanaged<Watch>?, events: DescriptorEvents)

@@ -44,6 +44,8 @@ struct StartTests {
         await #expect(processExitsWith: .success) { [start] in
             leaveDescriptors(16)
             start.make()
+            // LeakSanitizer does not find what the loop that lives on has for the monitor's weak reference.
+            if start == .monitor { _exit(0) }
         }
     }
 
