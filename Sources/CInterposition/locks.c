@@ -36,6 +36,8 @@ REAL(long, syscall, long, long, long, long, long, long, long)
 
 /// The library's own locks go around these functions, which use them.
 __attribute__((constructor(101))) static void find_own_locks(void) {
+    // If the C library comes before these functions, the library's own locks are the C library's already.
+    if (!__interceptor_pthread_mutex_lock && !dlsym(RTLD_NEXT, "pthread_mutex_lock")) return;
     rlk_lock_mutex = real_pthread_mutex_lock();
     rlk_unlock_mutex = real_pthread_mutex_unlock();
 }

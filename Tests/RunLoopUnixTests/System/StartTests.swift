@@ -85,7 +85,8 @@ struct StartTests {
     func task() async {
         await #expect(processExitsWith: .success) {
             leaveDescriptors(0)
-            await #expect(throws: RunLoop.StartError.self) { try await withLoop { _ in } }
+            // Without descriptors LeakSanitizer could not look for leaks, and would end the process with another status.
+            do { try await withLoop { _ in } } catch is RunLoop.StartError { _exit(0) }
         }
     }
 
