@@ -33,6 +33,11 @@ final class ReplayingTape: Tape {
         handler()
     }
 
+    /// The record ends before this event or, if the process ended or the record was full meanwhile, within it.
+    private func endsHere() -> Never {
+        stop { replay.tapeEnded(number) }
+    }
+
     /// Begins the next event, which is to be of a kind.
     private func begin(_ kind: EventKind, _ asked: @autoclosure () -> String) {
         beginAny()
@@ -41,7 +46,7 @@ final class ReplayingTape: Tape {
 
     /// Nothing is next in a replay that has come to its end.
     private func beginAny() {
-        if reader.isAtEnd { stop { replay.tapeEnded(number) } }
+        if reader.isAtEnd { endsHere() }
         eventBegin = reader
         replay.turns.wait(number, for: nextTime)
         if replay.ends(at: event, of: number) { stop { replay.options.onEnd(.limit) } }
@@ -59,8 +64,7 @@ final class ReplayingTape: Tape {
     }
 
     private func ended() {
-        // The process ended while it wrote this event.
-        if reader.isOver { stop { replay.tapeEnded(number) } }
+        if reader.isOver { endsHere() }
         event += 1
         (looks, posts) = (0, 0)
         replay.eventEnded()
@@ -72,6 +76,7 @@ final class ReplayingTape: Tape {
     }
 
     private func diverge(_ recorded: String, _ asked: String) -> Never {
+        if reader.isOver { endsHere() }
         stop { replay.options.onDivergence(Divergence(thread: name, event: event, recorded: recorded, asked: asked)) }
     }
 
@@ -80,6 +85,7 @@ final class ReplayingTape: Tape {
 
     /// The program reads bytes that the record does not have.
     func lacksPayload() -> Never {
+        if reader.isOver { endsHere() }
         stop { replay.options.onEnd(.withoutPayload(thread: name, event: event)) }
     }
 
@@ -101,15 +107,12 @@ final class ReplayingTape: Tape {
         begin(.wait, EventText.wait(until: deadline))
         _ = reader.sum()
         let recorded = reader.byte()
-        guard recorded == deadline.shortCheck || reader.isOver else { diverge(EventText.wait(until: deadline)) }
-        let count = reader.unsigned()
-        guard count <= reader.remaining else { damaged() }
-        for _ in 0..<count {
+        guard recorded == deadline.shortCheck else { diverge(EventText.wait(until: deadline)) }
+        for _ in 0..<reader.unsigned() {
             let slot = UInt32(truncatingIfNeeded: reader.unsigned())
             let token = SourceToken(slot: slot, version: UInt32(truncatingIfNeeded: reader.unsigned()))
             let events = DescriptorEvents(rawValue: reader.byte())
-            if reader.isOver { break }
-            guard tokens.contains(token) else { damaged() }
+            guard !reader.isOver, tokens.contains(token) else { damaged() }
             ready.append(token, events)
         }
         ended()
@@ -140,7 +143,9 @@ final class ReplayingTape: Tape {
         guard reader.next == kind.rawValue else { return false }
         var ahead = reader
         _ = ahead.byte()
-        guard ahead.unsigned() == count else { return false }
+        let recorded = ahead.unsigned()
+        if ahead.isOver { endsHere() }
+        guard recorded == count else { return false }
         begin(kind, asked)
         _ = reader.unsigned()
         ended()
@@ -159,12 +164,10 @@ final class ReplayingTape: Tape {
         if hasStopped { return waiting }
         begin(.tookMail, "its mail")
         var senders: [UInt32] = []
-        let runs = reader.unsigned()
-        guard runs <= reader.remaining else { damaged() }
-        for _ in 0..<runs {
+        for _ in 0..<reader.unsigned() {
             let sender = UInt32(truncatingIfNeeded: reader.unsigned())
             let count = reader.unsigned()
-            guard count <= 1 << 32, !reader.isOver else { damaged() }
+            guard !reader.isOver, count <= 1 << 32 else { damaged() }
             senders += repeatElement(sender, count: Int(count))
         }
         ended()
@@ -183,11 +186,11 @@ final class ReplayingTape: Tape {
         let asked = Argument.encode(arguments)
         begin(kind, EventText.call(kind, asked))
         let recorded = reader.block()
-        guard recorded == asked || reader.isOver else { diverge(EventText.call(kind, asked)) }
+        guard recorded == asked else { diverge(EventText.call(kind, asked)) }
         var bytes = ByteDecoder(reader.block())
         let result = coding.decode(&bytes)
         let reason = bytes.int32()
-        guard bytes.isValid || reader.isOver else { damaged() }
+        guard bytes.isValid else { damaged() }
         ended()
         errno = reason
         return result
@@ -226,7 +229,7 @@ final class ReplayingTape: Tape {
         if result > 0 {
             guard result <= bytes.count else { damaged() }
             let content = UnsafeRawBufferPointer(rebasing: bytes[..<result])
-            guard reader.fixed() == TapeCheck.digest(content) || reader.isOver else {
+            guard reader.fixed() == TapeCheck.digest(content) else {
                 diverge("\(asked), with other bytes than were recorded")
             }
             if replay.contents.keepsOutput { _ = reader.bytes(result) }
