@@ -53,7 +53,8 @@ help:
 	@echo "make others-checks  tests of swift-async-algorithms and swift-service-lifecycle, and SwiftNIO's idle handler, on"
 	@echo "             simulated hosts; RUNS=… SEED=…"
 	@echo "make protocols-checks  gRPC and Hummingbird's router on RunLoopNIO, over loopback and simulated; RUNS=… SEED=…"
-	@echo "make check-api    compares the public interface with the folder API    make record-api  records it"
+	@echo "make check-api    compares the public interface with the folder API, and with the last version"
+	@echo "make record-api   records the public interface in the folder API"
 	@echo "make check-costs  counts instructions, allocations and system calls   make record-costs  records them"
 	@echo "make bench-ttlstore  TTLStore beside redis-server; CPUS=0 has them share a processor; ROUNDS=… REQUESTS=…"
 	@echo "make bench-threads   EchoServer and TTLStore beside others, with one thread and with two; ROUNDS=…"
@@ -158,6 +159,7 @@ check-api record-api: products
 	@Scripts/symbol-graphs $(ADAPTED_BIN) .build/symbol-graphs > /dev/null
 	@$(SWIFT) Scripts/list-api.swift .build/symbol-graphs $(if $(findstring record,$@),API,.build/API)
 	@$(if $(findstring record,$@),,diff -rU0 API .build/API || { echo "make record-api records the change"; exit 1; })
+	@Scripts/version-change
 
 # What the products consist of, without programs and tests.
 PRODUCTS = $(shell awk -F'"' '/[.]library/ { print $$2 }' Package.swift)
