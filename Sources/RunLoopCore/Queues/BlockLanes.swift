@@ -1,4 +1,4 @@
-/// Blocks by the modes that they wait for.
+/// Blocks, grouped by the modes that they wait for.
 struct BlockLanes<Loop: AnyObject>: ~Copyable {
     struct Lane: ~Copyable {
         var modes: RunLoop.Modes
@@ -10,17 +10,17 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
     }
 
     private(set) var lanes = Buffer<Lane>()
-    /// The lane that was asked for last: the next block is likely to be for the same modes.
+    /// The lane that was used last: the next block is likely to be for the same modes.
     private var lastLane = 0
     private(set) var blockCount = 0
 
-    /// Empty lanes beyond these are given back.
+    /// The number of lanes kept; empty lanes beyond it are given back.
     static var keptLanes: Int { 8 }
 
     var isUnused: Bool { lanes.isEmpty }
     var capacity: Int { lanes.indices.reduce(0) { $0 + lanes[$1].blocks.capacity } }
 
-    /// Appends a block to its lane; `number` is greater than all that are there.
+    /// Appends a block to its lane; `number` is greater than every number in the lanes.
     mutating func append(_ block: consuming Block<Loop>, number: Int) {
         let lane = lane(for: block.modes)
         lanes[lane].blocks.append((number, block))
@@ -32,7 +32,7 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
         return lastLane
     }
 
-    /// The lane for `modes`, or else an empty one.
+    /// Returns the lane for `modes`, or else makes an empty one its lane.
     private mutating func findLane(for modes: RunLoop.Modes) -> Int {
         var free: Int?
         for lane in lanes.indices {
@@ -49,7 +49,7 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
         blockCount > 0 && lanes.indices.contains { !lanes[$0].isEmpty(for: mode, isCommon: isCommon) }
     }
 
-    /// Takes the block with the least number; there is one.
+    /// Takes the block with the least number. The lanes must not be empty.
     @inline(never)
     mutating func popFirst() -> Block<Loop> {
         var first = 0
@@ -61,7 +61,7 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
         return lanes[first].blocks.popFirst()!.block
     }
 
-    /// Moves the blocks that wait for `mode` to `others`, which hold nothing.
+    /// Moves the blocks that wait for `mode` to `others`, which must be empty.
     mutating func moveBlocks(for mode: RunLoop.Mode, isCommon: Bool, to others: inout BlockLanes) {
         for lane in lanes.indices where !lanes[lane].isEmpty(for: mode, isCommon: isCommon) {
             let count = lanes[lane].blocks.count
@@ -72,7 +72,7 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
         }
     }
 
-    /// Takes all blocks of `others`; they came before those for the same modes that are here.
+    /// Takes all blocks of `others`, and puts each before the blocks here that wait for the same modes.
     mutating func putBack(_ others: inout BlockLanes) {
         for other in others.lanes.indices where !others.lanes[other].blocks.isEmpty {
             let lane = lane(for: others.lanes[other].modes)
@@ -89,7 +89,7 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
         while lanes.count > Self.keptLanes, lanes[lanes.count - 1].blocks.isEmpty { _ = lanes.removeLast() }
     }
 
-    /// All, in order.
+    /// Returns the transformed blocks, in order of their numbers.
     func map<Result>(_ transform: (Block<Loop>) -> Result) -> [Result] {
         let all = lanes.indices.flatMap { lane in (0..<lanes[lane].blocks.count).map { lanes[lane].blocks[$0] } }
         return all.ordered { $0.number < $1.number }.map { transform($0.block) }

@@ -1,4 +1,4 @@
-/// A closure that was posted for some modes. `Loop` is the type that runs it.
+/// A closure posted for some modes. `Loop` is the type that runs it.
 struct Block<Loop: AnyObject> {
     let modes: RunLoop.Modes
     let body: (Loop) -> Void
@@ -14,24 +14,24 @@ extension RunLoop.Modes {
 
 /// The blocks of a loop, which wait for their modes.
 ///
-/// New blocks are *fresh*, and most of them run from there. When a mode runs that not all of them are for, or that
-/// other blocks have waited for longer, fresh blocks move to *lanes*: one for each set of modes, in order of arrival.
-/// So a mode never looks at a block that waits for another mode: a block costs O(lanes) at most, however many wait.
+/// New blocks are *fresh*, and most of them run from there. When a mode runs that some of them are not for, or for
+/// which older blocks wait in lanes, fresh blocks move to *lanes*: one for each set of modes, in order of arrival. A
+/// mode thus never looks at a block that waits for another mode: a block costs O(lanes) at most, however many wait.
 ///
-/// A *batch* holds the blocks that wait for a mode at one moment. It is taken out to be run, so that nobody else sees
+/// A *batch* holds the blocks that wait for a mode at one moment. It is taken out to be run, so that nothing else sees
 /// it, and its remaining blocks come back before all later ones.
 struct BlockQueue<Loop: AnyObject>: ~Copyable {
     private var fresh = FIFO<Block<Loop>>()
-    /// This number of the first fresh blocks are known to be for that mode: the rest of a batch.
+    /// The number of first fresh blocks known to be for `mode`: the rest of a batch.
     private var known: (count: Int, mode: RunLoop.Mode) = (0, .default)
-    /// Numbers are given to blocks that leave the fresh ones. They tell the order among lanes.
+    /// The number of the next block that leaves the fresh ones. Numbers order the blocks of several lanes.
     private var nextNumber = 0
 
     private var lanes = BlockLanes<Loop>()
-    /// The memory of the last batch of lanes: steady work with lanes allocates nothing.
+    /// The memory of the last batch of lanes, kept so that steady work with lanes allocates nothing.
     private var spareLanes = BlockLanes<Loop>()
 
-    /// How many blocks wait, without those of batches.
+    /// The number of waiting blocks, without the blocks of batches.
     var count: Int { fresh.count + lanes.blockCount }
     var isEmpty: Bool { fresh.isEmpty && lanes.blockCount == 0 }
 
@@ -44,7 +44,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         fresh.append(block)
     }
 
-    /// Takes all of `blocks`, in order, and leaves it empty.
+    /// Moves all of `blocks`, in order, to the end of this queue.
     @inline(__always)
     mutating func append(contentsOf blocks: inout FIFO<Block<Loop>>) {
         guard !fresh.isEmpty else { return swap(&fresh, &blocks) }
@@ -57,7 +57,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         return lanes.hasBlocks(for: mode, isCommon: isCommon)
     }
 
-    /// Takes the only block that waits, if it is for `mode`: it needs no batch, and most blocks come alone.
+    /// Takes the only waiting block if it is for `mode`. It needs no batch, and most blocks come alone.
     @inline(__always)
     mutating func popAlone(for mode: RunLoop.Mode, isCommon: Bool) -> Block<Loop>? {
         guard fresh.count == 1, lanes.blockCount == 0, fresh[0].modes.contain(mode, isCommon: isCommon) else {
@@ -78,10 +78,10 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         return batch
     }
 
-    /// Whether all that waits is fresh, and for `mode`.
+    /// Returns whether all waiting blocks are fresh, and for `mode`.
     @inline(__always)
     private mutating func isFreshOnly(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
-        // Blocks known to be for another mode are not looked at from pass to pass.
+        // Blocks known to be for another mode are not checked again in each pass.
         guard lanes.blockCount == 0, !fresh.isEmpty, known.count == 0 || known.mode == mode else { return false }
         guard fresh.allSatisfy(from: known.count, { $0.modes.contain(mode, isCommon: isCommon) }) else { return false }
         known = (fresh.count, mode)
@@ -102,7 +102,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         return batch
     }
 
-    /// Takes back a batch: its remaining blocks wait again.
+    /// Takes back a batch, whose remaining blocks wait again.
     @inline(__always)
     mutating func putBack(_ batch: consuming BlockBatch<Loop>) {
         if batch.lanes.isUnused && batch.fresh.isEmpty {
@@ -130,7 +130,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         }
     }
 
-    /// The waiting blocks in order of arrival, without those that belong to batches.
+    /// Returns the transformed waiting blocks in order of arrival, without the blocks of batches.
     func map<Result>(_ transform: (Block<Loop>) -> Result) -> [Result] {
         lanes.map(transform) + (0..<fresh.count).map { transform(fresh[$0]) }
     }
@@ -139,9 +139,9 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
 /// The blocks that waited for a mode at one moment, in order of arrival.
 struct BlockBatch<Loop: AnyObject>: ~Copyable {
     fileprivate let mode: RunLoop.Mode
-    /// Numbers of the fresh ones end before it.
+    /// The end of the numbers of the fresh blocks.
     fileprivate let endNumber: Int
-    // Blocks are in the one or in the other.
+    // Blocks are either in `fresh` or in `lanes`.
     fileprivate var fresh = FIFO<Block<Loop>>()
     fileprivate var lanes = BlockLanes<Loop>()
 

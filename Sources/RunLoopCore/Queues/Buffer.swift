@@ -1,18 +1,18 @@
 internal import CShims
 
-/// A growable array that nobody shares, in memory of its own.
+/// A growable array with a single owner, in memory of its own.
 ///
-/// An `Array` that is a property of a class asks at each change whether it is shared: ten times for a timer that was
+/// An `Array` that is a property of a class checks at each change whether it is shared: ten times for a timer that was
 /// added and cancelled. Here an access is an address. Debug builds, which the tests run, check indices. Elements may be
 /// moved in memory without notice, so they hold no weak references.
 struct Buffer<Element: ~Copyable>: ~Copyable {
-    /// Where the elements are, for loops. Valid until one is appended or removed.
+    /// The address of the elements, for loops. Valid until an element is appended or removed.
     // Unsafe, but this is the only owner of the memory, and exactly `count` elements are initialized.
     private(set) var base: UnsafeMutablePointer<Element>
     private(set) var capacity = 0
     private(set) var count = 0
 
-    /// The room that a buffer keeps when it shrinks.
+    /// The capacity that a buffer keeps when it shrinks.
     private static var leastCapacity: Int { 1024 }
 
     init() {
@@ -24,7 +24,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
         Self.giveBack(base, capacity)
     }
 
-    /// Where nothing is: a buffer that holds nothing needs no memory.
+    /// The address of an empty buffer, which needs no memory.
     private static var nowhere: UnsafeMutablePointer<Element> {
         UnsafeMutablePointer(bitPattern: MemoryLayout<Element>.alignment)!
     }
@@ -57,7 +57,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
         return (base + count).move()
     }
 
-    /// Gives back memory that is no longer needed. Call it after removals. O(1), amortized.
+    /// Gives back unneeded memory. Call it after removals. O(1), amortized.
     @inline(__always)
     mutating func shrink() {
         if capacity > Self.leastCapacity && 4 &* count < capacity { resize(to: capacity / 2) }
@@ -79,8 +79,8 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
 
     // MARK: Memory
 
-    // A large buffer has pages of its own. They grow and shrink without being copied. The C library, when a large block
-    // is allocated or freed, first merges all small free blocks: an add and a cancel of one of a million timers took
+    // A large buffer has pages of its own, which grow and shrink without being copied. When a large block is allocated
+    // or freed, the C library first merges all small free blocks: an add and a cancel of one of a million timers took
     // 1.4 times as long, firing in bulk 1.6 times.
 
     private static func takesOwnPages(_ capacity: Int) -> Bool { bytes(capacity) >= 1 << 14 }

@@ -6,12 +6,12 @@ internal import Synchronization
 ///
 /// No other thread can see whether a call that has passed the gate has reached the handler's first instruction. So a
 /// thread that closes the gate waits until the call has ended, or its thread has slept, which it does not do on the way
-/// to the handler, or has computed for much longer than that way takes. It does not wait for the handler to end,
-/// because the handler may be waiting for this very thread.
+/// to the handler, or has computed for much longer than that way takes. The closing thread does not wait for the
+/// handler to end, because the handler may be waiting for the closing thread.
 struct CallGate: ~Copyable, Sendable {
     private static let closed: UInt32 = 1
 
-    /// The lowest bit says whether the gate is closed. The others are the kernel's number of the calling thread, or 0.
+    /// The lowest bit is set if the gate is closed. The others are the kernel's number of the calling thread, or 0.
     private let word = Atomic<UInt32>(0)
 
     /// The calling thread's number in the word.
@@ -19,7 +19,7 @@ struct CallGate: ~Copyable, Sendable {
 
     var isClosed: Bool { word.load(ordering: .acquiring) & Self.closed != 0 }
 
-    /// Calls `body` unless the gate has been closed. Do not use the gate again from within.
+    /// Calls `body` if the gate is open. Do not use the gate again from within `body`.
     ///
     /// - Returns: whether `body` was called.
     @inline(__always)
@@ -32,14 +32,14 @@ struct CallGate: ~Copyable, Sendable {
         return true
     }
 
-    /// - Returns: whether it was open.
+    /// - Returns: whether the gate was open.
     @discardableResult
     func close() -> Bool {
         word.bitwiseOr(Self.closed, ordering: .acquiringAndReleasing).oldValue & Self.closed == 0
     }
 
-    /// After the gate was closed: waits until a call that has passed it on another thread has begun. It gives up after
-    /// about a second, which happens only if that thread could run but gets no processor all that time.
+    /// Waits until a call that has passed the gate on another thread has begun. Call it after ``close()``. Gives up
+    /// after about a second, which happens only if that thread could run but gets no processor all that time.
     func waitForBegin() {
         let thread = word.load(ordering: .acquiring) >> 1
         guard thread != 0, thread != Self.thisThread else { return }
@@ -49,7 +49,8 @@ struct CallGate: ~Copyable, Sendable {
             guard word.load(ordering: .acquiring) >> 1 != 0 else { return }
             sched_yield()
         }
-        // The others are looked at ever less often: a look takes system calls, and the processor that the thread needs.
+        // Longer calls are checked ever less often: a check takes system calls, and the processor that the thread
+        // needs.
         var (pause, waited): (UInt32, UInt32) = (50, 0)
         while waited < 1_000_000, word.load(ordering: .acquiring) >> 1 != 0 {
             let time = rlk_thread_time(Int32(thread))

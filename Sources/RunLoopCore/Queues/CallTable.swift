@@ -2,23 +2,23 @@ internal import Glibc
 
 /// The calls of a timer queue, in chunks of slots that never move, so that heaps can refer to them by their addresses.
 ///
-/// The number of a slot is that of its chunk, and its own in the lowest 9 bits. Inserting and removing are O(1) and
-/// take memory only for a new chunk. A chunk in which nothing is left is given back.
+/// The number of a slot consists of its chunk's number, and its own in the lowest 9 bits. Inserting and removing are
+/// O(1) and take memory only for a new chunk. An empty chunk is given back.
 struct CallTable: ~Copyable {
     typealias Reference = UnsafeMutablePointer<CallSlot>
 
     private struct Chunk {
-        /// `nil` while none of its slots is in use. It begins with the chunk's number.
+        /// The memory, which begins with the chunk's number; `nil` while none of its slots is in use.
         var memory: UnsafeMutableRawPointer?
         /// The next chunk that has a free slot.
         var nextWithRoom: Int32 = -1
-        /// How many of its slots have ever been in use, and how many are.
+        /// The numbers of slots that have ever been in use, and that are.
         var touched: Int16 = 0
         var used: Int16 = 0
         var firstFree: Int16 = -1
     }
 
-    // Unsafe: a slot finds its chunk by its own address, and so need not know its number. A chunk takes a whole block
+    // Unsafe: a slot finds its chunk by its own address, and so need not store its number. A chunk takes a whole block
     // of the allocator, with the allocator's header in front of it, so that chunks lie next to each other.
     private static let chunkAlignment = 1 << 14
     private static let chunkBytes = chunkAlignment - 16
@@ -66,7 +66,7 @@ struct CallTable: ~Copyable {
         return (slot, CallToken(slot: place, version: slot.pointee.version))
     }
 
-    /// The slot of a call that has not been taken out.
+    /// Returns the slot of a call that has not been taken out.
     @inline(__always)
     func find(_ token: CallToken) -> Reference? {
         let number = Int(token.slot >> 9)
@@ -86,7 +86,7 @@ struct CallTable: ~Copyable {
         return CallToken(slot: number, version: slot.pointee.version)
     }
 
-    /// Takes a call out. The caller releases the block.
+    /// Takes out a call. The caller releases the block.
     @inline(__always)
     mutating func remove(_ slot: Reference, _ token: CallToken) -> (() -> Void)? {
         let block = slot.pointee.block.take()

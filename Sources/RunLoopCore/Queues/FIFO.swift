@@ -1,14 +1,15 @@
-/// Elements in the order in which they came.
+/// Elements in the order in which they were appended.
 ///
-/// They are moved in and moved out, which an array does not offer: on its way through arrays a posted block was
-/// retained and released four times more, and a post took 1,328 instructions, by callgrind, in place of 902. So the
-/// memory is the queue's own: the slots from `head` up to `end` hold an element each, the others nothing.
+/// Elements are moved in and moved out, which an array does not offer: on its way through arrays a posted block was
+/// retained and released four times more, and a post took 1,328 instructions, by callgrind, instead of 902. So the
+/// queue has memory of its own: the slots from `head` up to `end` hold an element each, the others nothing.
 struct FIFO<Element>: ~Copyable {
     private var slots = UnsafeMutableBufferPointer<Element>(start: nil, count: 0)
     private var head = 0
     private var end = 0
 
-    /// An empty queue keeps this capacity: steady work below it allocates nothing. The excess of a burst is given back.
+    /// The capacity that an empty queue keeps: steady work below it allocates nothing. The excess of a burst is given
+    /// back.
     static var keptCapacity: Int { 16_384 }
 
     deinit {
@@ -21,13 +22,13 @@ struct FIFO<Element>: ~Copyable {
 
     var capacity: Int { slots.count }
 
-    /// The element at that place from the front.
+    /// The element at the given offset from the front.
     subscript(index: Int) -> Element {
         @inline(__always) _read { yield slots[head + index] }
         @inline(__always) _modify { yield &slots[head + index] }
     }
 
-    /// Whether it holds for all elements from that place on.
+    /// Returns whether all elements from the given offset on satisfy `condition`.
     @inline(__always)
     func allSatisfy(from index: Int, _ condition: (Element) -> Bool) -> Bool {
         slots.extracting(head + index..<end).allSatisfy(condition)
@@ -52,7 +53,7 @@ struct FIFO<Element>: ~Copyable {
         return element
     }
 
-    /// Has the element at that place from the front be the first one. O(n).
+    /// Moves the element at the given offset to the front. O(n).
     mutating func moveFirst(from index: Int) {
         for place in stride(from: head + index, to: head, by: -1) { slots.swapAt(place, place - 1) }
     }

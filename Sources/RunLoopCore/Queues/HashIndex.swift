@@ -1,11 +1,12 @@
-/// Finds elements that are kept elsewhere, by a word that is the same for equal ones.
+/// Finds elements that are kept elsewhere, by a word that is the same for equal elements.
 ///
-/// It holds the place of each element, and leaves comparing to its caller. Finding, inserting and removing are O(1) on
-/// average. Memory is taken only to grow, and given back when elements have gone. A `Dictionary` would hold elements a
-/// second time, and hash words that need no more than a multiplication.
+/// An index holds the place of each element, and leaves comparing to its caller. Finding, inserting and removing are
+/// O(1) on average. Memory is taken only to grow, and given back when elements have gone. A `Dictionary` would hold
+/// elements a second time, and hash words for which a multiplication is enough.
 struct HashIndex: ~Copyable {
     struct Slot {
-        /// The upper half of the product that spreads the words. Its highest bits say where the search begins.
+        /// The upper half of the product that spreads the words. Its highest bits are the index where the search
+        /// begins.
         var hash: UInt32 = 0
         var place = Self.nothing
 
@@ -23,7 +24,8 @@ struct HashIndex: ~Copyable {
         UInt32(truncatingIfNeeded: ((word ^ word >> 32) &* 0x9e37_79b9_7f4a_7c15) >> 32)
     }
 
-    /// The place of an element with that word for which `isMeant` holds. `isMeant` may be asked about others.
+    /// Returns the place of an element with the given word for which `isMeant` holds. `isMeant` may be called with
+    /// others.
     @inline(__always)
     func find(_ word: UInt64, where isMeant: (Int) -> Bool) -> Int? {
         guard count > 0 else { return nil }
@@ -36,19 +38,19 @@ struct HashIndex: ~Copyable {
         return nil
     }
 
-    /// Adds the place of an element, which is not there.
+    /// Adds the place of an element, which must not be in the index.
     mutating func insert(_ place: Int, _ word: UInt64) {
         if 4 * (count + 1) > 3 * slots.count { resize(to: max(Self.leastCapacity, 2 * slots.count)) }
         put(Slot(hash: Self.hash(word), place: Int32(truncatingIfNeeded: place)))
         count += 1
     }
 
-    /// Has an element that is there, at `place`, found at another one.
+    /// Changes the place of an element, which must be in the index, from `place` to `other`.
     mutating func move(_ place: Int, _ word: UInt64, to other: Int) {
         slots[index(of: place, word)].place = Int32(truncatingIfNeeded: other)
     }
 
-    /// Removes the place of an element, which is there.
+    /// Removes the place of an element, which must be in the index.
     mutating func remove(_ place: Int, _ word: UInt64) {
         var gap = index(of: place, word)
         // Elements that a search would no longer reach move up into the gap.
@@ -66,7 +68,7 @@ struct HashIndex: ~Copyable {
         if slots.count > Self.leastCapacity && count < slots.count / 8 { resize(to: slots.count / 2) }
     }
 
-    /// How many slots are looked at until an element is found; for tests.
+    /// Returns the number of slots searched for an element; for tests.
     func steps(to place: Int, _ word: UInt64) -> Int {
         ((index(of: place, word) &- start(Self.hash(word))) & (slots.count &- 1)) + 1
     }

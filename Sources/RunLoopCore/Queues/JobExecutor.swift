@@ -5,38 +5,38 @@ protocol JobExecutor<Loop>: AnyObject, Sendable {
     /// Takes a job that came by way of the mailbox.
     func take(_ job: UnownedJob, by way: JobWay, in loop: Loop)
 
-    /// Runs the jobs that wait now, in any mode, because the loop has ended. Those that come of them wait.
+    /// Runs the jobs that wait now, in any mode, because the loop has ended. Jobs that they enqueue wait.
     func runWaiting(in loop: Loop)
 
-    /// Takes the jobs that wait now, which will not be run here.
+    /// Takes the waiting jobs, which will not be run here.
     func takeWaiting() -> [(job: UnownedJob, way: JobWay)]
 
-    /// Refuses a job when no job is taken any more.
+    /// Refuses a job after ``end()``.
     func refuse(_ job: UnownedJob, by way: JobWay)
 
-    /// Whether no job waits. On the loop's thread.
+    /// A Boolean value that indicates whether no job waits. On the loop's thread.
     var isIdle: Bool { get }
 
-    /// No job is taken any more.
+    /// Takes no job from now on.
     func end()
 }
 
-/// By which of its executors a job came to a loop.
+/// The executor by which a job came to a loop.
 enum JobWay {
-    /// That of actors.
+    /// The executor of actors.
     case serial
-    /// That of tasks.
+    /// The executor of tasks.
     case task
-    /// That of the loop's own tasks.
+    /// The executor of the loop's own tasks.
     case own
-    /// Swift's default executor, in whose place the loop is.
+    /// Swift's default executor, which the loop replaces.
     case standIn
-    /// The main actor's, in whose place the loop is.
+    /// The main actor's executor, which the loop replaces.
     case mainActor
-    /// That of actors, and the task prefers one of the others.
+    /// The executor of actors, for a task that prefers one of the others.
     case serialOfTask, serialOfOwn
 
-    /// The same task, on its way to an actor.
+    /// The way of the same task to an actor.
     var toActor: JobWay {
         switch self {
         case .serial, .standIn, .mainActor: .serial

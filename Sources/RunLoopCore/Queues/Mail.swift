@@ -1,9 +1,9 @@
-/// Requests, blocks and jobs of other threads, until the loop looks.
+/// The requests, blocks and jobs of other threads, until the loop collects them.
 struct Mail<Loop: AnyObject>: ~Copyable {
-    /// A request that is carried out when the loop next looks, in any mode.
+    /// A request that is carried out when the loop next collects its mail, in any mode.
     enum Request {
         case urgent(@Sendable (Loop) -> Void)
-        /// For the run with that number; 0 for the next run.
+        /// Stops the run with the given number; 0 for the next run.
         case stop(activation: UInt64)
         case wakeUp
     }

@@ -9,7 +9,7 @@ final class MailGate<Loop: AnyObject>: Sendable {
         var waiting = FIFO<(sender: UInt32, letter: Letter)>()
         /// Requests and blocks are refused.
         var isClosed = false
-        /// So are jobs.
+        /// Jobs are refused.
         var isClosedToJobs = false
         var isAsleep = false
         /// The loop waits for mail that it has to take.
@@ -19,16 +19,16 @@ final class MailGate<Loop: AnyObject>: Sendable {
     private let order: any MailOrder
     private let state = Locked(State())
     private let mailCame = Handoff()
-    /// How many letters wait: the loop looks without the lock.
+    /// The number of waiting letters, which the loop reads without the lock.
     private let count = Atomic(0)
-    /// Whether the loop has found mail that it has not taken. Its thread only.
+    /// Set if the loop has found mail that it has not taken. On the loop's thread only.
     private let hasFound = Atomic(false)
 
     init(_ order: any MailOrder) {
         self.order = order
     }
 
-    /// - Returns: whether the loop takes it, and whether it is to be woken for it.
+    /// - Returns: whether the loop takes the mail, and whether it is to be woken for it.
     func post(isJob: Bool, _ letter: @escaping Letter) -> (isTaken: Bool, isAsleep: Bool) {
         let sender = order.sender
         var (isRefused, isAsleep) = (false, false)
@@ -95,7 +95,7 @@ final class MailGate<Loop: AnyObject>: Sendable {
         }
     }
 
-    /// If nothing waits, refuses jobs from now on, or else requests and blocks.
+    /// Refuses jobs, or else requests and blocks, from now on if no mail waits.
     func closeIfEmpty(toJobs: Bool) -> Bool {
         state.withLock { state in
             let isClosed = order.closes(state.waiting.isEmpty)

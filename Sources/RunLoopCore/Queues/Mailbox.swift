@@ -7,7 +7,7 @@ private enum Signal {
     static let mail: UInt8 = 2
 }
 
-/// Requests of other threads to a loop, until the loop looks.
+/// The requests of other threads to a loop, until the loop collects them.
 ///
 /// One lock guards the mail, and another one the state of the loop's timer sources. The atomic word lets a loop without
 /// mail pass without a lock, and makes one wake-up enough for any number of posts to a sleeping loop.
@@ -17,15 +17,15 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         var isClosed = false
         /// Jobs cannot be refused: they are taken until the end of the loop has run the last of them.
         var takesJobs = true
-        /// The thread whose mail has ended the loop's last sleep, while a recorder asks for it.
+        /// The thread whose mail has ended the loop's last sleep, while a recorder needs it.
         var awakener: ThreadName?
         var executors: [RunLoop.Modes: any JobExecutor<Loop>] = [:]
     }
 
     private let state = Locked(State())
-    // With a gate it is always `mail`, so that whoever looks asks the gate: a loop without one pays nothing for that.
+    // With a gate always `mail`, so that a look leads to the gate: a loop without a gate pays nothing for it.
     private let signal: Atomic<UInt8>
-    /// Where mail waits for the loop of a recorded or replayed world.
+    /// The mail that waits for the loop of a recorded or replayed world.
     private let gate: MailGate<Loop>?
     let waker: any Waker
     private let notesMail: Bool
@@ -37,7 +37,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// confuse the two.
     let sources = Locked(false)
 
-    /// Whether a recorder of the loop asks who posts.
+    /// A Boolean value that indicates whether a recorder of the loop needs the threads that post.
     @inline(__always)
     var notesPosters: Bool {
         get { recorded.load(ordering: .relaxed) }
@@ -58,10 +58,10 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         signal = Atomic(gate == nil ? Signal.none : Signal.mail)
     }
 
-    /// Whether the order of mail is recorded or repeated.
+    /// A Boolean value that indicates whether the order of mail is recorded or repeated.
     var keepsOrder: Bool { gate != nil }
 
-    /// How errors name the loop.
+    /// The loop as error messages name it.
     var loopDescription: String { name.map { "the run loop \(quoted($0))" } ?? "the run loop" }
 
     /// - Returns: `false` if the loop has ended and the request will not be carried out.
@@ -105,7 +105,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         return !isClosed
     }
 
-    /// Called under the lock: mail in here means that the loop has been notified.
+    /// Notes that there is mail; the state `mail` means that the loop has been notified. Called under the lock.
     ///
     /// - Returns: whether the loop was asleep.
     @inline(__always)
@@ -127,8 +127,8 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         return state.withLock { $0.awakener.take() }
     }
 
-    /// Releases mail that came too late. It is refused only here, after the lock has been released, because deinits may
-    /// do anything; refusing it under the lock cost every post 15 instructions.
+    /// Releases mail that came too late. Mail is refused only here, after the lock has been released, because deinits
+    /// may do anything; refusing it under the lock cost every post 15 instructions.
     @inline(never)
     private func dropMail() { _ = close() }
 
@@ -160,7 +160,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// The executors of a loop that is ending.
     var executors: [any JobExecutor<Loop>] { state.withLock { Array($0.executors.values) } }
 
-    /// Jobs for a loop that is ending.
+    /// Takes the jobs of a loop that is ending.
     func takeJobs() -> FIFO<Mail<Loop>.Job> {
         admitMail()
         var jobs = FIFO<Mail<Loop>.Job>()
@@ -184,7 +184,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     // MARK: Looking
 
-    /// The loop takes the mail and leaves its emptied buffers, with their capacity, in exchange.
+    /// Takes the mail and leaves the loop's emptied buffers, with their capacity, in exchange.
     @inline(__always)
     func collect(into mail: inout Mail<Loop>, closing isClosing: Bool) {
         if gate != nil { return collectAdmitted(into: &mail, closing: isClosing) }
@@ -203,7 +203,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         state.withLock { swap(&$0.mail, &mail) }
     }
 
-    /// With a gate, lets the mail in whose turn has come.
+    /// Takes the mail whose turn has come from the gate, if there is one.
     private func admitMail(closing isClosing: Bool = false) {
         guard let gate else { return }
         let letters = gate.admit(closing: isClosing)
@@ -212,24 +212,24 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         }
     }
 
-    /// Whether the loop has ended.
+    /// A Boolean value that indicates whether the loop has ended.
     var isClosed: Bool { gate?.isClosed ?? state.withLock { $0.isClosed } }
 
     @inline(__always)
     var hasMail: Bool { signal.load(ordering: .acquiring) == Signal.mail && (gate == nil || hasMailAtGate()) }
 
-    // These are not inlined: with them each pass took 26 instructions more.
+    // Not inlined: inlined, they cost each pass 26 instructions.
     @inline(never)
     private func hasMailAtGate() -> Bool { gate!.hasMail() }
 
-    /// The loop is about to sleep. `false` if there is mail to handle first.
+    /// Notes that the loop is about to sleep. Returns `false` if there is mail to handle first.
     @inline(__always)
     func fallAsleep() -> Bool {
         signal.compareExchange(expected: Signal.none, desired: Signal.asleep, ordering: .acquiringAndReleasing)
             .exchanged || fallsAsleepAgain()
     }
 
-    /// With a gate; or when a handler has left it asleep, in which a host has waited for the loop.
+    /// Falls asleep with a gate, or when a handler has left the loop asleep after waiting for it as a host.
     @inline(never)
     private func fallsAsleepAgain() -> Bool {
         gate?.fallAsleep() ?? (signal.load(ordering: .acquiring) == Signal.asleep)
@@ -241,7 +241,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
 
     var isAsleep: Bool { signal.load(ordering: .acquiring) == Signal.asleep || gate?.isAsleep == true }
 
-    /// Closes the mailbox if nothing is in it, so that no mail that was accepted is lost.
+    /// Closes the mailbox if it is empty, so that no accepted mail is lost.
     func closeIfEmpty() -> Bool {
         if let gate { return gate.closeIfEmpty(toJobs: false) }
         return state.withLock { state in
@@ -250,7 +250,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         }
     }
 
-    /// The loop has ended and takes nothing more.
+    /// Closes the mailbox at the end of the loop.
     ///
     /// - Returns: the last mail without the jobs, which the loop takes by ``takeJobs()``.
     func close() -> Mail<Loop> {

@@ -1,13 +1,13 @@
 /// A source that can be parked.
 protocol ParkedListNode: AnyObject {
-    /// Its index among those that are parked, if it is parked.
+    /// The node's index in its list; `nil` if it is not parked.
     var parkedIndex: Int? { get set }
 }
 
-/// Sources whose descriptor is not watched for now, because it was found ready and they could not be called.
+/// The sources whose descriptors are not watched for now, because they were ready when the source could not be called.
 struct ParkedList<Node: ParkedListNode> {
     private(set) var all: [Node] = []
-    /// The mode for which those that could be watched again already are.
+    /// The last mode for which the list was searched: nodes that can be watched in it are not parked.
     private var mode: RunLoop.Mode?
 
     var isEmpty: Bool { all.isEmpty }
@@ -17,7 +17,7 @@ struct ParkedList<Node: ParkedListNode> {
         all.append(node)
     }
 
-    /// O(1): the last one takes its place.
+    /// Removes a node, whose place the last one takes. O(1).
     mutating func remove(_ node: Node) {
         guard let index = node.parkedIndex.take() else { return }
         let last = all.removeLast()
@@ -26,12 +26,12 @@ struct ParkedList<Node: ParkedListNode> {
         last.parkedIndex = index
     }
 
-    /// Something other than the mode has changed, so that one of them may be watched again.
+    /// Notes that something other than the mode has changed, so that a node may be watched again.
     mutating func lookAgain() {
         mode = nil
     }
 
-    /// - Returns: whether they are to be looked at.
+    /// - Returns: whether the nodes have to be checked.
     mutating func begin(_ mode: RunLoop.Mode) -> Bool {
         defer { self.mode = mode }
         return self.mode != mode

@@ -10,12 +10,12 @@ struct PlaceLists: ~Copyable {
         var next: Int32 = 0
     }
 
-    /// By place.
+    /// The members, by place.
     private var members = Buffer<Member>()
     /// The first member of each list.
     private var firsts = HashIndex()
 
-    /// Adds a place at the end of the list of `word`. It is in no list.
+    /// Adds a place, which must be in no list, at the end of the list of `word`.
     mutating func append(_ place: Int, _ word: UInt64) {
         while members.count <= place { members.append(Member()) }
         let added = Int32(truncatingIfNeeded: place)
@@ -38,7 +38,7 @@ struct PlaceLists: ~Copyable {
         if next == place { firsts.remove(place, member.word) } else { firsts.move(place, member.word, to: next) }
     }
 
-    /// The members of the list of `word`, in order.
+    /// Returns the members of the list of `word`, in order.
     func all(of word: UInt64) -> [Int] {
         guard let first = first(of: word) else { return [] }
         var places = [first]
@@ -46,7 +46,7 @@ struct PlaceLists: ~Copyable {
         return places
     }
 
-    /// The word of the list that a place is in.
+    /// Returns the word of the list that contains a place.
     func word(of place: Int) -> UInt64 { members[place].word }
 
     private func first(of word: UInt64) -> Int? { firsts.find(word) { members[$0].word == word } }

@@ -1,6 +1,6 @@
-/// State that an item and its remotes share: the item, the mailbox of its loop, and whether it has been stopped.
+/// The state that an item and its remotes share: the item, the mailbox of its loop, and whether it has been stopped.
 final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
-    /// Passed by calls of the item's handler; closed when the item has been stopped, here or on its own thread.
+    /// The gate that calls of the item's handler pass; closed once the item has been stopped, on any thread.
     let gate = CallGate()
     private let mailbox: Locked<Mailbox<Loop>?>
     // Set once, here, and read only on the thread of the item's loop, when the loop carries out a request.
@@ -11,7 +11,7 @@ final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
         self.mailbox = Locked(mailbox)
     }
 
-    // Asked here, because behind `extras?.link?` a look at the gate checks the access to `extras`: 100 instructions.
+    // Read here, because behind `extras?.link?` a look at the gate checks the access to `extras`: 100 instructions.
     var isInvalidated: Bool { gate.isClosed }
 
     @inline(never)
@@ -19,7 +19,8 @@ final class RemoteLink<Item: AnyObject, Loop: AnyObject>: Sendable {
         self.mailbox.withLock { $0 = mailbox }
     }
 
-    /// Has the item's loop carry out a request on its thread, in any mode. Does nothing while the item is in no loop.
+    /// Asks the item's loop to carry out a request on its thread, in any mode. Does nothing while the item is in no
+    /// loop.
     func ask(_ request: @escaping @Sendable (Item) -> Void) {
         _ = mailbox.withLock { $0 }?.post(.urgent { [self] _ in item.map(request) })
     }

@@ -1,32 +1,31 @@
 /// A source that can be signalled.
 protocol SignalQueueNode: AnyObject {
-    /// The number of the signal that it waits with; 0 if it was not signalled, or has been served.
+    /// The number of the pending signal; 0 if the node was not signalled, or has been served.
     var signalNumber: UInt64 { get }
     var isScheduled: Bool { get }
     var order: Int { get }
 }
 
-/// The signalled nodes that have to be served, in the order of the signals.
+/// The signalled nodes still to be served, in the order of the signals.
 ///
-/// Nodes that were found to wait for another mode are looked at again only when the mode has changed, so that they cost
-/// a pass nothing.
+/// Nodes that wait for another mode are checked again only when the mode has changed, so that they cost a pass nothing.
 struct SignalQueue<Node: SignalQueueNode> {
     private typealias Entry = (node: Node, signal: UInt64)
 
     private var entries: [Entry] = []
-    /// Those that could not be served in that mode.
+    /// The nodes that could not be served in `waitingMode`.
     private var waiting: [Entry] = []
     private var waitingMode: RunLoop.Mode?
     private var lastSignal: UInt64 = 0
     private var cleanUpCount = 64
-    /// Memory for the nodes that a step serves, so that nothing is allocated. A nested run finds it taken.
+    /// The memory for the nodes that a step serves, so that nothing is allocated. A nested run finds it taken.
     private var room: [Node] = []
 
     var isEmpty: Bool { entries.isEmpty && waiting.isEmpty }
 
     /// Notes a signal. O(1), amortized.
     ///
-    /// - Returns: its number.
+    /// - Returns: the number of the signal.
     mutating func add(_ node: Node) -> UInt64 {
         if entries.count >= cleanUpCount {
             entries.removeAll { !Self.isCurrent($0) }
@@ -37,19 +36,19 @@ struct SignalQueue<Node: SignalQueueNode> {
         return lastSignal
     }
 
-    /// Waiting nodes may be served now for a reason other than a new mode.
+    /// Notes that waiting nodes may be served now for a reason other than a new mode.
     mutating func lookAgain() {
         waitingMode = nil
     }
 
-    /// Whether a node still waits with that signal.
+    /// Returns whether a node still waits with that signal.
     @inline(__always)
     private static func isCurrent(_ entry: Entry) -> Bool {
         entry.node.signalNumber == entry.signal && entry.node.isScheduled
     }
 
-    /// The nodes that can be served in `mode`, by order and then by signal. They stay here until they are served: a
-    /// nested run may serve them.
+    /// Returns the nodes that can be served in `mode`, by order and then by signal. They stay in the queue until they
+    /// are served: a nested run may serve them.
     mutating func due(in mode: RunLoop.Mode, where canBeServed: (Node) -> Bool) -> [Node] {
         if waitingMode != mode {
             entries.insert(contentsOf: waiting, at: 0)
@@ -66,7 +65,7 @@ struct SignalQueue<Node: SignalQueueNode> {
                 waiting.append(entries[index])
                 continue
             }
-            // Those that waited come first here, and a nested run may have had earlier ones wait after later ones.
+            // Nodes that waited come first here, and a nested run may have had earlier ones wait after later ones.
             if let last = due.last, (last.order, last.signalNumber) > (node.order, node.signalNumber) {
                 isInOrder = false
             }
@@ -79,7 +78,7 @@ struct SignalQueue<Node: SignalQueueNode> {
         return due
     }
 
-    /// Whether any node can be served. O(number of signalled nodes).
+    /// Returns whether any node can be served. O(number of signalled nodes).
     func hasDue(where canBeServed: (Node) -> Bool) -> Bool {
         entries.contains { Self.isCurrent($0) && canBeServed($0.node) }
             || waiting.contains { Self.isCurrent($0) && canBeServed($0.node) }

@@ -1,5 +1,5 @@
-/// Elements by token; the caller that inserts one keeps it until it is removed. The version in a token tells tenants of
-/// a slot apart: an event collected for an earlier tenant finds nothing.
+/// A table of elements by token. The caller keeps each element until it is removed. The version in a token
+/// distinguishes the tenants of a slot: an event collected for an earlier tenant finds nothing.
 struct SlotTable<Element: AnyObject> {
     private struct Slot {
         var element: UnownedReference<Element>?

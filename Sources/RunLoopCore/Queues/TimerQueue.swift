@@ -4,16 +4,16 @@ internal import CShims
 ///
 /// An item is in one *lane*. There is a lane for each set of modes in use, with a heap of its own, so that running a
 /// mode looks at the heads of a few lanes, and switching modes costs nothing per timer. A *node* is an object; a *call*
-/// needs none, and lies in a slot of the queue's own. Both are items of the same heaps.
+/// has none, and lies in a slot of the queue's own. Both are items of the same heaps.
 ///
-/// Postponing an item only notes its new place in the order. Its entry moves there when it reaches the top. So arming is
-/// O(log n), disarming O(1) on average, postponing O(1), and finding the next deadline O(lanes of the mode). Once the
-/// buffers have grown, nothing is allocated.
+/// Postponing an item only notes its new position in the order. Its entry moves there when it reaches the top. So
+/// arming is O(log n), disarming O(1) on average, postponing O(1), and finding the next deadline O(lanes of the mode).
+/// Once the buffers have grown, nothing is allocated.
 ///
-/// The queue calls nobody. Its caller releases nodes and blocks when the queue is in order.
+/// The queue calls no handler. Its caller releases nodes and blocks when the queue is in order.
 struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     private var lanes = Buffer<TimerLane<Node>>()
-    /// The lane that was asked for last: the next timer is probably for the same modes.
+    /// The lane found last: the next timer is probably for the same modes.
     private var lastLane = 0
     /// The lanes that a mode looks at, by the mode's id.
     private var lanesOfMode = Buffer<Buffer<Int>>()
@@ -22,45 +22,46 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     /// The nodes that are not armed.
     private var resting = Buffer<UnownedReference<Node>>()
-    /// The node that was found due last, if it repeats and is still being called. Its entry stays in place, and is
-    /// moved once instead of being taken out and put in. It leaves the heap before anybody asks what is due next.
+    /// The node that was found due last, if it repeats and is still being called. Its entry stays in place, to be moved
+    /// once instead of being taken out and put in. Before the next due item is looked for, the node leaves the heap.
     private var called: UnownedReference<Node>?
-    /// Nodes that a pass found and may not fire, because they were armed or joined their mode after the pass had begun.
-    /// They are back in their heaps before anybody asks for the next deadline.
+    /// The nodes that a pass found and may not fire, because they were armed or joined their mode after the pass had
+    /// begun. They return to their heaps before the next deadline is looked for.
     private var aside = Buffer<TimerHeap<Node>.Entry>()
     private var calls = CallTable()
-    /// The last modes that were asked for, and their lane. Lanes are never given up, and a mode that becomes common joins
-    /// the lanes of common items.
+    /// The last modes passed to ``findLane(for:common:)``, and their lane. Lanes are never given up, and a mode that
+    /// becomes common joins the lanes of common items.
     private var lastModes = RunLoop.Modes.nobodys
     private var laneOfLastModes = 0
-    /// The lane that an item has left last.
+    /// The lane from which an item was last removed.
     private var lastLeftLane = 0
 
-    /// Counts every arming. It decides between equal deadlines, and a pass tells earlier arming by it.
+    /// The order of the next arming. Orders decide between equal deadlines, and tell a pass which items were armed
+    /// earlier.
     private(set) var nextOrder: UInt64
 
-    /// Whether a pass may be under way, so that it matters when a node joins a mode.
+    /// A Boolean value that indicates whether a pass may be under way, so that joins of modes matter.
     var notesJoins = false
-    /// When an item last joined a mode, for joins since the outermost pass now under way began.
+    /// The orders of the items' last joins of modes, since the outermost pass now under way began.
     private var joins: [UnsafeRawPointer: [RunLoop.Mode: UInt64]] = [:]
     /// Finds a lane by its membership. Last, so that the fields used by a fire lie together.
     private var laneIndex = HashIndex()
 
-    /// - Parameter nextOrder: greater than any that a token knows which may be used with this queue.
+    /// - Parameter nextOrder: greater than the order in any token that may be used with this queue.
     init(nextOrder: UInt64 = 1) {
         self.nextOrder = nextOrder
     }
 
     // MARK: Nodes and lanes
 
-    /// Takes a node, which rests until it is armed, and keeps it unless its owner does.
+    /// Adds a node, which rests until it is armed, and retains it if `keeps` is true.
     mutating func register(_ node: Node, _ membership: Membership, keeps: Bool = true) {
         if keeps { UnownedReference(node).retain() }
         enter(node, lane(for: membership))
         rest(UnownedReference(node))
     }
 
-    /// Takes a node, keeps it, and arms it at once.
+    /// Adds a node, retains it, and arms it at once.
     @inline(__always)
     mutating func register(_ node: Node, _ membership: Membership, at deadline: RunLoop.Instant, order: UInt64) {
         UnownedReference(node).retain()
@@ -71,7 +72,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         lanes[lane].heap.insert(.init(deadline: deadline, item: TimerReference(UnownedReference(node))))
     }
 
-    /// Takes a node without a tolerance, which its owner keeps, into the lane that was found last, and arms it at once.
+    /// Adds a node without a tolerance, which its owner keeps, to the lane found last, and arms it at once.
     @inline(__always)
     mutating func add(_ node: Node, at deadline: RunLoop.Instant) {
         let lane = laneOfLastModes
@@ -89,15 +90,15 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         node.lane = lane
     }
 
-    /// Takes a node out. The caller releases it, if it was kept.
+    /// Removes a node. The caller releases it if it was kept.
     @inline(__always)
     mutating func unregister(_ node: Node) {
         leaveLane(node.lane, node.queuePlace, node.queueIndex, TimerReference(UnownedReference(node)))
     }
 
-    /// An item leaves its lane, probably where the last one left.
-    // With the lane that is expected, the processor knows the addresses of count and heap without the item. So it begins
-    // with the next items while this one is on its way from memory: with 100,000 items a cancel took 0.8 of the time.
+    /// Removes an item from its lane, probably the one that the last item left.
+    // With the expected lane, the processor knows the addresses of count and heap without the item. So it begins with
+    // the next items while this one is on its way from memory: with 100,000 items a cancel took 0.8 of the time.
     @inline(__always)
     private mutating func leaveLane(
         _ lane: Int, _ place: TimerQueuePlace, _ index: Int32, _ item: TimerReference<Node>
@@ -121,7 +122,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     func membership(of node: Node) -> Membership { lanes[node.lane].membership }
     func membership(of item: TimerReference<Node>) -> Membership { lanes[item.lane].membership }
 
-    /// Moves a node to other modes. Its deadline and its place in the order stay.
+    /// Moves a node to other modes. Its deadline and its position in the order stay.
     mutating func move(_ node: Node, to membership: Membership) {
         let old = self.membership(of: node)
         guard old != membership else { return }
@@ -153,11 +154,11 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return lastLane
     }
 
-    /// Whether the lane of these modes was found last.
+    /// Returns whether the lane of these modes was found last.
     @inline(__always)
     func knowsLane(for modes: RunLoop.Modes) -> Bool { modes == lastModes }
 
-    /// Finds the lane of items that are in these modes and in no others. There is at least one.
+    /// Finds the lane of items that are in these modes and in no others; creates it if there is none.
     mutating func findLane(for modes: RunLoop.Modes, common: ModeSet) {
         laneOfLastModes = lane(for: Membership.none.joining(modes, common: common))
         lastModes = modes
@@ -214,7 +215,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return nextOrder
     }
 
-    /// Arms a node, or arms it again. `order` is a place that was taken for it.
+    /// Arms a node, or arms it again. `order` was taken for it by ``takeOrder()``.
     mutating func arm(_ node: Node, at deadline: RunLoop.Instant, order: UInt64) {
         if node.queuePlace == .called {
             called = nil
@@ -228,7 +229,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         lanes[node.lane].heap.move(at: Int(node.queueIndex), to: deadline)
     }
 
-    /// Notes that an armed node is due later than it was, or at the same time, and has a new place in the order.
+    /// Notes that an armed node is due later than it was, or at the same time, and has a new position in the order.
     @inline(__always)
     mutating func postpone(_ node: Node, order: UInt64) {
         guard node.queuePlace == .heap else { return arm(node, at: node.deadline, order: order) }
@@ -253,7 +254,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         resting.append(node)
     }
 
-    /// Takes an item from where it is. The caller decides where it goes.
+    /// Takes an item out of its present place. The caller decides where it goes.
     @inline(__always)
     private mutating func takeOut(_ item: TimerReference<Node>) {
         let (place, index, lane) = item.position
@@ -286,7 +287,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     // MARK: Calls
 
-    /// Takes a call, which is due at `date`, or up to `latest` if nothing else wakes the loop before.
+    /// Adds a call due at `date`, or up to `latest` if nothing else wakes the loop before.
     @inline(__always)
     mutating func add(
         _ block: consuming @escaping () -> Void, _ label: CallLabel, _ origin: RunLoop.Origin, _ modes: RunLoop.Modes,
@@ -302,7 +303,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     func isPending(_ token: CallToken) -> Bool { calls.find(token) != nil }
 
-    /// Takes a call out, if it is pending. The caller releases the block.
+    /// Cancels a call, if it is pending. The caller releases the block.
     @inline(__always)
     mutating func cancel(_ token: CallToken) -> (block: () -> Void, label: CallLabel)? {
         guard let slot = calls.find(token) else { return nil }
@@ -312,12 +313,12 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return (calls.remove(slot, token)!, label)
     }
 
-    /// Moves a pending call without a tolerance to another date and a new place in the order.
+    /// Moves a pending call without a tolerance to another date and a new position in the order.
     @inline(__always)
     mutating func move(_ token: CallToken, to date: RunLoop.Instant) -> Bool {
         guard let slot = calls.find(token) else { return false }
         let order = takeOrder()
-        // Its entry in the heap is not looked at: that is another line of the cache.
+        // The entry in the heap is not read: that is another line of the cache.
         if date >= slot.pointee.date && slot.pointee.place == .heap {
             assert(lanes[slot.pointee.lane].heap[Int(slot.pointee.index)].deadline <= date, "it had a tolerance")
             slot.pointee.laterOrder = order
@@ -330,7 +331,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return true
     }
 
-    /// Hands a call over that ``popDue(in:at:before:)`` has found. Its slot is in use until the call has been made.
+    /// Hands over a call found by ``popDue(from:in:at:before:)``. Its slot is in use until the call has been made.
     @inline(__always)
     mutating func beginCall(_ slot: CallTable.Reference) -> (block: () -> Void, token: CallToken) {
         slot.pointee.index = CallSlot.indexOfCalled
@@ -378,8 +379,8 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         aside.shrink()
     }
 
-    /// The lane in which something may be due in `mode`: the deadline of its top, which comes first, is not later than
-    /// `now`, or its tolerance lets it come now.
+    /// Returns the lane in which something may be due in `mode`: the deadline of its top, which comes first, is not
+    /// later than `now`, or the top's tolerance lets it come now.
     // Inlined into the pass: almost no instructions if nothing is due.
     @inline(__always)
     mutating func dueLane(in mode: RunLoop.Mode, at now: RunLoop.Instant) -> Int? {
@@ -394,8 +395,8 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     /// Takes the due node from the top of its lane. The node is not armed from then on.
     ///
-    /// - Returns: `nil` if the top node does not belong there, so that the lane has to be looked for again: it is being
-    ///   called, it was postponed, or it was not armed and in `mode` before the mark and is set aside.
+    /// - Returns: `nil` if the top node does not belong there, so that the lane has to be found again: the node is
+    ///   being called, it was postponed, or it was not armed and in `mode` before the mark and is set aside.
     mutating func popDue(
         from lane: Int, in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64
     ) -> (item: TimerReference<Node>, deadline: RunLoop.Instant)? {
@@ -439,13 +440,14 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return order < mark
     }
 
-    /// The next deadline in `mode`, if anything is armed in it.
+    /// Returns the next deadline in `mode`, if anything is armed in it.
     mutating func nextDeadline(in mode: RunLoop.Mode) -> RunLoop.Instant? {
         restore()
         return head(of: mode).map { lanes[$0].heap.top.deadline }
     }
 
-    /// The earliest moment at which anything in `mode` may be called: with tolerances, not the next deadline. O(n).
+    /// Returns the earliest date at which an item in `mode` may be called: with tolerances, not the next deadline.
+    /// O(n).
     mutating func earliestDate(in mode: RunLoop.Mode) -> RunLoop.Instant? {
         restore()
         var earliest: RunLoop.Instant?
@@ -459,7 +461,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return earliest
     }
 
-    /// The lane whose top comes first in `mode`.
+    /// Returns the lane whose top comes first in `mode`.
     @inline(__always)
     private mutating func head(of mode: RunLoop.Mode) -> Int? {
         let count = countLanes(of: mode)
@@ -481,7 +483,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return best
     }
 
-    /// Whether the heap of a lane has a node; then its top node belongs there.
+    /// Returns whether the heap of a lane has an item; if so, moves the right one to its top.
     @inline(__always)
     private mutating func hasHead(_ lane: Int) -> Bool {
         guard !lanes[lane].heap.isEmpty else { return false }
@@ -497,7 +499,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         }
     }
 
-    /// Whether an item is scheduled in `mode`, armed or being called.
+    /// Returns whether an item is scheduled in `mode`, armed or being called.
     // Mutating, because otherwise the compiler copies a whole queue that is a property for the call.
     mutating func hasMembers(in mode: RunLoop.Mode) -> Bool {
         for index in 0..<countLanes(of: mode) where lanes[lane(index, of: mode)].members > 0 { return true }
@@ -506,7 +508,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     // MARK: Looking at the whole
 
-    /// The items of a lane, in no order, without calls that are being made.
+    /// Returns the items of a lane, in no order, without calls that are being made.
     private func items(of lane: Int) -> [TimerReference<Node>] {
         var items: [TimerReference<Node>] = []
         for index in 0..<lanes[lane].heap.count { items.append(lanes[lane].heap[index].item) }
@@ -517,7 +519,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         return items
     }
 
-    /// All scheduled items: armed ones first, in the order in which they are due.
+    /// Returns all scheduled items: armed ones first, in the order in which they are due.
     func items() -> [TimerReference<Node>] {
         var items = lanes.indices.flatMap { self.items(of: $0) }
         calls.forEach { if $0.pointee.isBeingCalled { items.append(TimerReference($0)) } }
@@ -528,7 +530,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         }
     }
 
-    /// Takes everything out. The caller releases the nodes and the blocks.
+    /// Removes everything. The caller releases the nodes and the blocks.
     mutating func removeAll() -> (nodes: [Node], calls: [(block: () -> Void, label: CallLabel)]) {
         let items = lanes.indices.flatMap { self.items(of: $0) }
         let blocks = items.compactMap { item in
@@ -583,6 +585,6 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 struct TimerLane<Node: TimerQueueNode>: ~Copyable {
     var membership: Membership
     var heap = TimerHeap<Node>()
-    /// How many items are in the lane, armed or not. They keep a mode from being empty.
+    /// The number of items in the lane, armed or not. A mode with members is not empty.
     var members = 0
 }

@@ -1,40 +1,40 @@
-/// An item that can wait in a timer queue, which keeps it, and refers to it by references that are not counted.
+/// An item that can wait in a timer queue. The queue keeps it, and refers to it by references that are not counted.
 protocol TimerQueueNode: AnyObject {
-    /// When it is due, as it was last armed or postponed.
+    /// The date on which the item is due, as last armed or postponed.
     var deadline: RunLoop.Instant { get }
-    /// From when on it may be called if its loop is awake anyway: its date, without its tolerance.
+    /// The earliest date on which it may be called, if its loop is awake anyway: its date, without its tolerance.
     var earliest: RunLoop.Instant { get }
 
-    // The queue's fields, which are in no structure, so that they fill gaps between others: 8 bytes of each timer.
+    // The queue's fields are in no structure, so that they fill gaps between others: 8 bytes of each timer.
 
     var queuePlace: TimerQueuePlace { get set }
-    /// Whether it may be called before its deadline, as the queue saw it when it was last armed.
+    /// Indicates whether the item may be called before its deadline, as the queue saw it when it was last armed.
     var hasTolerance: Bool { get set }
-    /// Whether it will probably be armed again when it has been called.
+    /// Indicates whether the item will probably be armed again when it has been called.
     var isRepeating: Bool { get }
-    /// Where it is there.
+    /// The item's index in its place.
     var queueIndex: Int32 { get set }
-    /// Its place among equal deadlines.
+    /// The item's position among equal deadlines.
     var queueOrder: UInt64 { get set }
-    /// The place in the order that it took when it was postponed; 0 if it was not.
+    /// The position in the order that the item took when it was postponed; 0 if it was not.
     var laterOrder: UInt64 { get set }
     var queueLane: UInt16 { get set }
 }
 
-/// Where in a timer queue a node is.
+/// The place of a node in a timer queue.
 enum TimerQueuePlace: UInt8 {
-    /// Not armed, among those that rest.
+    /// The node is not armed, and rests.
     case resting
-    /// Armed, in the heap of its lane.
+    /// The node is armed, in the heap of its lane.
     case heap
-    /// Armed, among those that a pass has set aside.
+    /// The node is armed, and set aside by a pass.
     case aside
-    /// Not armed, because it is being called, but still in the heap of its lane.
+    /// The node is being called: it is not armed, but still in the heap of its lane.
     case called
 
     static let mask: UInt8 = 3
 
-    /// From the lowest two bits.
+    /// Creates a place from the lowest two bits.
     // Unsafe: there are as many cases, with these values. The check was a call.
     @inline(__always)
     init(bits: UInt8) {
@@ -65,7 +65,7 @@ extension TimerQueueNode {
     @inline(__always)
     var isArmed: Bool { queuePlace == .heap || queuePlace == .aside }
 
-    /// The place in the order of an armed node.
+    /// The position of an armed node in the order.
     @inline(__always)
     var order: UInt64 { laterOrder != 0 ? laterOrder : queueOrder }
 }

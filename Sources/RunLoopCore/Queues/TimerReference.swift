@@ -1,6 +1,6 @@
 /// An entry of a timer queue: a node, or a call in a slot of the queue's own. The reference is not counted.
 struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
-    // The address of a node, or one more than that of a slot: heap entries stay as small as those of a single kind.
+    // The address of a node, or the address of a slot plus one: heap entries stay as small as with a single kind.
     private let word: UInt
 
     @inline(__always)
@@ -15,7 +15,7 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
 
     @inline(__always) private var isCall: Bool { word & 1 != 0 }
 
-    /// The slot; `nil` if it is a node.
+    /// The slot; `nil` for a node.
     @inline(__always)
     var call: CallTable.Reference? { isCall ? slot : nil }
 
@@ -63,7 +63,7 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
     @inline(__always)
     var earliest: RunLoop.Instant { isCall ? slot.pointee.date : node.with { $0.earliest } }
 
-    /// Whether it may be called at `now`, before its deadline.
+    /// Returns whether the item may be called at `now`, before its deadline.
     @inline(__always)
     func mayComeEarly(at now: RunLoop.Instant) -> Bool {
         isCall ? slot.pointee.date <= now : node.with { $0.hasTolerance && $0.earliest <= now }
@@ -72,7 +72,7 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
     @inline(__always)
     var isRepeating: Bool { !isCall && node.with { $0.isRepeating } }
 
-    /// Notes that it waits for `deadline` in its heap.
+    /// Notes that the item waits for `deadline` in its heap.
     @inline(__always)
     func noteArmed(at deadline: RunLoop.Instant, _ order: UInt64) {
         guard isCall else { return node.with { $0.noteArmed(at: deadline, order) } }
@@ -80,20 +80,20 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
         slot.pointee.laterOrder = 0
     }
 
-    /// The deadline to which it was postponed. It is noted there.
+    /// Returns the deadline to which the item was postponed, and notes that the item now waits for it.
     func settle() -> RunLoop.Instant {
         let deadline = isCall ? slot.pointee.date : node.with { $0.deadline }
         noteArmed(at: deadline, laterOrder)
         return deadline
     }
 
-    /// Whether it waits: in its heap, or set aside.
+    /// A Boolean value that indicates whether the item waits: in its heap, or set aside.
     var isArmed: Bool { isCall ? slot.pointee.block != nil : node.with { $0.isArmed } }
 
-    /// When it is due, as it was last armed or postponed; a call without its tolerance.
+    /// The date on which the item is due, as last armed or postponed; a call's without its tolerance.
     var date: RunLoop.Instant { isCall ? slot.pointee.date : node.with { $0.deadline } }
 
-    /// Whether its heap may have it at `deadline`.
+    /// Returns whether an entry of the item may be in its heap at `deadline`.
     func fits(_ deadline: RunLoop.Instant) -> Bool {
         if laterOrder != 0 { return deadline <= date }
         return isCall ? deadline >= date : deadline == date

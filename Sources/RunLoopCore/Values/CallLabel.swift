@@ -5,16 +5,16 @@ package struct CallLabel: BitwiseCopyable, Equatable {
     private static let names = Locked<[String]>([])
 
     package static let call = CallLabel(id: 0)
-    /// A call of a method, which can be found by its target.
+    /// The label of a call of a method, which can be found by its target.
     static let targetedCall = CallLabel(id: 1)
-    /// A task's sleep; it is called at the end of its loop too.
+    /// The label of a task's sleep, whose block is also called when its loop ends.
     static let sleep = CallLabel(id: 2)
 
     init(id: UInt8) {
         self.id = id
     }
 
-    /// A label with a name, which the process keeps. For constants: there can be 253.
+    /// Creates a label with a name that the process keeps. For constants: there can be 253.
     package init(_ name: String) {
         id = Self.names.withLock { names in
             if let index = names.firstIndex(of: name) { return UInt8(index + 3) }

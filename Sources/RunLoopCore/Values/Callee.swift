@@ -1,9 +1,10 @@
-/// A handler that a loop calls, as a monitor or a recorder names it.
+/// The handler that a loop calls, as monitors and recorders describe it.
 struct Callee: Sendable {
     let kind: RunLoop.ItemKind
     let name: String?
     let origin: RunLoop.Origin
-    /// Of the task, the post, or the timer that fires once; 0 for others. With it a flight finds the cause of a call.
+    /// The number of the task, the post, or the timer that fires once; 0 for others. A flight finds the cause of a call
+    /// by it.
     let number: UInt64
 
     init(_ kind: RunLoop.ItemKind, _ name: String?, _ origin: RunLoop.Origin, number: UInt64 = 0) {

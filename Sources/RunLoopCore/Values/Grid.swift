@@ -11,15 +11,16 @@ struct Grid {
 
     /// The parts of date and period beyond whole nanoseconds.
     struct Fraction {
-        /// Of the date, in billionths of a nanosecond.
+        /// The fraction of the date, in billionths of a nanosecond.
         var rest: Int64 = 0
-        /// Of the period.
+        /// The fraction of the period, in billionths of a nanosecond.
         let step: Int64
     }
 
     static let shortest = Duration.nanoseconds(1)
 
-    /// A date and every multiple of `period` after it. A period below a nanosecond counts as one nanosecond.
+    /// Creates a grid of a date and every multiple of `period` after it. A period below a nanosecond counts as one
+    /// nanosecond.
     static func repeating(_ date: RunLoop.Instant, _ period: Duration) -> (grid: Grid, fraction: Fraction?) {
         let (seconds, attoseconds) = max(period, shortest).components
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -29,7 +30,7 @@ struct Grid {
         return (Grid(date: date, period: sum), step == 0 ? nil : Fraction(step: step))
     }
 
-    /// How many dates after the next one are not later than `now`; 0 if the next one is later.
+    /// Returns the number of dates after the next one that are not later than `now`; 0 if the next one is later.
     @inline(__always)
     func datesPassed(at now: RunLoop.Instant, _ fraction: Fraction?) -> Int64 {
         guard fraction == nil else { return datesPassedExactly(at: now, fraction!) }

@@ -1,4 +1,4 @@
-/// How often durations of each size were seen, with a resolution of a quarter of their size.
+/// Counts of durations by size, with a resolution of a quarter of their size.
 ///
 /// Recording costs a few instructions and no memory: a histogram never grows. Histograms of several loops can be added.
 /// A value and `Sendable`.
@@ -6,7 +6,7 @@ public struct Histogram: Sendable, Hashable {
     /// Four buckets for each power of two of nanoseconds. The first is empty: zeros are the rest of `count`.
     private var counts = [Int](repeating: 0, count: 4 * 64)
 
-    /// How many durations were recorded.
+    /// The number of recorded durations.
     public private(set) var count = 0
     private(set) var sum: Int64 = 0
     private var longest: Int64 = 0
@@ -16,7 +16,7 @@ public struct Histogram: Sendable, Hashable {
     /// The longest duration; zero if there are none.
     public var maximum: Duration { .nanoseconds(longest) }
 
-    /// An empty one.
+    /// Creates an empty histogram.
     public init() {}
 
     /// Counts a duration; a negative one counts as zero. O(1).
@@ -34,10 +34,10 @@ public struct Histogram: Sendable, Hashable {
         longest = max(longest, nanoseconds)
     }
 
-    /// The duration that this share of the recorded ones does not exceed, rounded up by at most a quarter; zero if
-    /// there are none. O(1).
+    /// Returns the duration that the given share of the recorded durations does not exceed, rounded up by at most a
+    /// quarter; zero if there are none. O(1).
     ///
-    /// - Parameter share: from 0 to 1; 0.5 for the median.
+    /// - Parameter share: the share, from 0 to 1; 0.5 for the median.
     public func quantile(_ share: Double) -> Duration {
         require((0...1).contains(share), "a quantile is asked for with a share from 0 to 1, not \(share)")
         let rank = max(1, Int((share * Double(count)).rounded(.up)))
@@ -49,7 +49,7 @@ public struct Histogram: Sendable, Hashable {
         return .zero
     }
 
-    /// The buckets that are not empty, in order: the longest duration that each counts, and how many it has.
+    /// The buckets that are not empty, in order: the longest duration that each counts, and its number of durations.
     public var buckets: [(upperBound: Duration, count: Int)] {
         allCounts.enumerated().filter { $0.element > 0 }.map { (Histogram.upperBound(of: $0.offset), $0.element) }
     }
@@ -68,7 +68,8 @@ public struct Histogram: Sendable, Hashable {
         left.longest = max(left.longest, right.longest)
     }
 
-    /// The durations recorded since `earlier`, a former state of this histogram. The maximum is still that of all.
+    /// Returns the durations recorded since `earlier`, a former state of this histogram. The maximum still covers all
+    /// durations.
     public func since(_ earlier: Histogram) -> Histogram {
         var result = self
         for bucket in counts.indices { result.counts[bucket] -= earlier.counts[bucket] }
@@ -77,7 +78,8 @@ public struct Histogram: Sendable, Hashable {
         return result
     }
 
-    /// Up to 3 ns each number has its own bucket. Beyond that, the two bits after the first choose one of four.
+    /// Returns the bucket of a duration. Up to 3 ns each number has its own bucket; beyond, the two bits after the
+    /// first choose one of four.
     private static func bucket(of nanoseconds: Int64) -> Int {
         guard nanoseconds >= 4 else { return Int(nanoseconds) }
         let power = 63 - nanoseconds.leadingZeroBitCount

@@ -6,7 +6,7 @@ struct Locals {
         values[ObjectIdentifier(key)].map { $0 as! Value }
     }
 
-    /// - Returns: the former value, to be released outside of any change: its deinit may ask for any value.
+    /// - Returns: the former value, to be released outside of any change: its deinit may access any value.
     mutating func set(_ value: Any, of key: AnyObject) -> Any? {
         values.updateValue(value, forKey: ObjectIdentifier(key))
     }

@@ -3,13 +3,13 @@ internal import Glibc
 
 /// A value behind a lock.
 ///
-/// The lock is the C library's and not the standard library's `Mutex`. A contended `Mutex` is handed over inside the
-/// kernel, which ThreadSanitizer cannot see: it reported 35 false races in a run of the tests. No simulation makes a
-/// place of it, because simulations use it themselves.
+/// The lock is the C library's, not the standard library's `Mutex`. A contended `Mutex` is handed over inside the
+/// kernel, which ThreadSanitizer cannot see: it reported 35 false races in a run of the tests. Simulations use this
+/// lock themselves, so none of them switches threads at it.
 package final class Locked<Value: ~Copyable>: @unchecked Sendable {
-    // Unchecked, because only `withLock` reaches `value`. The lock needs an address that does not change.
+    // Unchecked, because only `withLock` accesses `value`. The lock needs an address that does not change.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    // The lock excludes the conflicts that exclusivity checks would find, and they cost as much as taking the lock.
+    // The lock excludes the conflicts that exclusivity checks would find; the checks cost as much as taking the lock.
     @exclusivity(unchecked) private var value: Value
 
     package init(_ value: consuming Value) {
@@ -22,7 +22,7 @@ package final class Locked<Value: ~Copyable>: @unchecked Sendable {
         lock.deallocate()
     }
 
-    /// Calls `body` with the value, on one thread at a time. Do not call it again from within `body`.
+    /// Calls `body` with the value, on one thread at a time. Do not call `withLock` from within `body`.
     package func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         rlk_lock(lock)
         defer { rlk_unlock(lock) }

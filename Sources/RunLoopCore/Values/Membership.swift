@@ -1,4 +1,4 @@
-/// The modes of its loop that an item is in, and whether it was added to the common modes.
+/// The modes of an item in its loop, and whether it was added to the common modes or to every mode.
 struct Membership: Hashable {
     var modes = ModeSet()
     var isCommon = false
@@ -16,13 +16,15 @@ struct Membership: Hashable {
     @inline(__always)
     func contains(_ mode: RunLoop.Mode) -> Bool { modes.contains(mode) || isEverywhere }
 
-    /// Whether it is in all of `other`; for the common modes and for every mode, whether it was added to these.
+    /// Returns whether the item is in all of `other`. For the common modes and for every mode: whether it was added to
+    /// them.
     func contains(_ other: RunLoop.Modes) -> Bool {
         (isEverywhere || other.explicit.subtracting(modes).isEmpty) && (isCommon || !other.groups.contains(.common))
             && (isEverywhere || !other.groups.contains(.every))
     }
 
-    /// The membership after adding to `added`. Common means every mode of `common` now, and those that join it.
+    /// Returns the membership after adding to `added`. Common means every mode of `common` now, and modes that become
+    /// common later.
     func joining(_ added: RunLoop.Modes, common: ModeSet) -> Membership {
         var result = self
         result.modes.formUnion(added.explicit)
@@ -34,7 +36,8 @@ struct Membership: Hashable {
         return result
     }
 
-    /// The membership after removing from `removed`. Removing a common item from a single mode leaves it common.
+    /// Returns the membership after removing from `removed`. Removing a common item from a single mode leaves it
+    /// common.
     func leaving(_ removed: RunLoop.Modes, common: ModeSet) -> Membership {
         var result = self
         if removed.groups.contains(.common) && isCommon {

@@ -1,7 +1,7 @@
 /// A set of modes: a word of bits for the first 64 modes of the process, and a number for a set of later ones.
 package struct ModeSet: Sendable, Hashable, BitwiseCopyable {
     private var bits: UInt64 = 0
-    // Not the set itself: even an empty reference to one made seven runtime calls when a timer was scheduled.
+    // A number, not the set: even an empty reference to one made seven runtime calls when a timer was scheduled.
     private var beyond = ModesBeyond.none
 
     package init() {}

@@ -1,8 +1,8 @@
 extension Sequence {
-    /// The elements in an order; equal ones stay as they were. For reports, and where there are few.
+    /// Returns the elements sorted by `precedes`; equal elements keep their order. For reports and short sequences.
     ///
-    /// The compiler makes a copy of `sorted(by:)` for each closure, and the copies were a tenth of the module's code. This
-    /// one sorts the elements' places, so that a single copy does.
+    /// The compiler makes a copy of `sorted(by:)` for each closure, and the copies were a tenth of the module's code.
+    /// This method sorts the elements' indices, so that a single copy is enough.
     func ordered(by precedes: (Element, Element) -> Bool) -> [Element] {
         let elements = Array(self)
         let places = placesInOrder(elements.count) { left, right in

@@ -1,7 +1,7 @@
-/// The text as a JSON string, in quotes.
+/// Returns the text as a JSON string, in quotes.
 package func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
 
-/// The text with quotes, backslashes and control characters escaped as in JSON. Always one line.
+/// Returns the text with quotes, backslashes and control characters escaped as in JSON: always a single line.
 package func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
@@ -18,7 +18,7 @@ package func escaped(_ text: String) -> String {
     return result
 }
 
-/// The digits, with as many zeros before them as make them `count`.
+/// Returns the digits, padded with leading zeros to `count`.
 func padded(_ digits: String, to count: Int) -> String {
     String(repeating: "0", count: max(0, count - digits.count)) + digits
 }

@@ -1,15 +1,15 @@
-/// At most `burst` calls or passes within `interval`.
+/// A limit of at most `burst` calls or passes within `interval`.
 ///
-/// A source with a limit counts its calls in intervals that follow one another: an interval begins with the first call
-/// after the one before has passed. A source that is ready more often waits until then; nothing is lost. A task waits
-/// with a ``RateLimiter``, which looks back an interval from each pass. A value and `Sendable`.
+/// A source with a limit counts its calls in successive intervals: an interval begins with the first call after the
+/// previous interval has passed. A source that is ready more often waits until then; nothing is lost. Tasks wait with a
+/// ``RateLimiter``, which looks back an interval from each pass. A value and `Sendable`.
 public struct RateLimit: Sendable, Hashable {
     /// The interval, above zero.
     public let interval: Duration
     /// The number of calls in an interval, at least one.
     public let burst: Int
 
-    /// A limit of `burst` calls in each `interval`.
+    /// Creates a limit of `burst` calls in each `interval`.
     ///
     /// - Precondition: `interval` is above zero, and `burst` at least one.
     public init(interval: Duration, burst: Int) {
@@ -31,7 +31,7 @@ package struct RateWindow {
         (self.limit, begin, calls) = (limit, former?.begin, former?.calls ?? 0)
     }
 
-    /// Counts a call and returns `nil`, if one is allowed now; otherwise returns until when none is.
+    /// Counts a call and returns `nil` if one is allowed now; otherwise returns the date from which one is.
     package mutating func take(at now: RunLoop.Instant) -> RunLoop.Instant? {
         if let end = end(at: now) { return end }
         if hasPassed(at: now) { (begin, calls) = (now, 0) }
@@ -39,12 +39,12 @@ package struct RateWindow {
         return nil
     }
 
-    /// Until when no call is allowed; `nil` if one is allowed now.
+    /// Returns the date from which a call is allowed; `nil` if one is allowed now.
     package func end(at now: RunLoop.Instant) -> RunLoop.Instant? {
         guard let begin, calls >= limit.burst, now < begin + limit.interval else { return nil }
         return begin + limit.interval
     }
 
-    /// Whether nothing that was counted matters any more.
+    /// Returns whether the counted calls no longer matter.
     package func hasPassed(at now: RunLoop.Instant) -> Bool { begin.map { now >= $0 + limit.interval } ?? true }
 }

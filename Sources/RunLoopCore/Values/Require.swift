@@ -1,4 +1,5 @@
-/// Traps with a sentence that says what to do instead, even in optimised builds, where `precondition` prints nothing.
+/// Traps with a sentence that says how to correct the call, even in optimised builds, where `precondition` prints
+/// nothing.
 @inlinable @inline(__always)
 package func require(
     _ condition: @autoclosure () -> Bool, _ sentence: @autoclosure () -> String, file: StaticString = #fileID,

@@ -7,22 +7,22 @@ extension RunLoop {
             self.rawValue = rawValue
         }
 
-        /// Once, when a run begins.
+        /// A run begins. Once in each run.
         public static let entry = Activity(rawValue: 1)
-        /// In every pass, before anything else.
+        /// A pass begins. In every pass, before anything else.
         public static let beforeTimers = Activity(rawValue: 2)
-        /// In every pass, after ``beforeTimers``.
+        /// A pass is about to serve its sources. In every pass, after ``beforeTimers``.
         public static let beforeSources = Activity(rawValue: 4)
-        /// When the loop is about to sleep. An observer or another thread may still keep it awake.
+        /// The loop is about to sleep. An observer or another thread may still keep it awake.
         public static let beforeWaiting = Activity(rawValue: 32)
-        /// After the sleep that ``beforeWaiting`` announced.
+        /// The loop is awake after the sleep that ``beforeWaiting`` announced.
         public static let afterWaiting = Activity(rawValue: 64)
-        /// Once, when a run ends.
+        /// A run ends. Once in each run.
         public static let exit = Activity(rawValue: 128)
-        /// All six.
+        /// All six activities.
         public static let all: Activity = [.entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit]
 
-        /// For example `entry, exit`; `none` for an empty set.
+        /// The names of the activities, for example `entry, exit`; `none` for an empty set.
         public var description: String {
             let names: [(Self, String)] = [
                 (.entry, "entry"), (.beforeTimers, "beforeTimers"), (.beforeSources, "beforeSources"),

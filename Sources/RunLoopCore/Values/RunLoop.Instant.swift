@@ -8,23 +8,23 @@ extension RunLoop {
         /// Nanoseconds since the clock's zero.
         public let nanoseconds: Int64
 
-        /// The instant this many nanoseconds after the clock's zero.
+        /// Creates the instant this many nanoseconds after the clock's zero.
         public init(nanoseconds: Int64) {
             self.nanoseconds = nanoseconds
         }
 
-        /// Later than every date that is ever reached. A timer with this fire date is parked.
+        /// The latest instant, which is never reached. A timer with this fire date is parked.
         public static let distantFuture = Instant(nanoseconds: .max)
 
-        /// Earlier than every date. A run with this limit polls once.
+        /// The earliest instant. A run with this limit polls once.
         public static let distantPast = Instant(nanoseconds: .min)
 
-        /// The instant `duration` later, rounded to the nanosecond and saturated.
+        /// Returns the instant `duration` later, rounded to the nanosecond and saturated.
         public func advanced(by duration: Duration) -> Instant {
             self + duration
         }
 
-        /// The time from this instant to `other`.
+        /// Returns the time from this instant to `other`.
         public func duration(to other: Instant) -> Duration {
             other - self
         }
@@ -48,7 +48,7 @@ extension RunLoop {
 }
 
 extension RunLoop.Instant: CustomStringConvertible {
-    /// Seconds with nanosecond precision, for example `2.000000000`.
+    /// The instant in seconds with nanosecond precision, for example `2.000000000`.
     public var description: String {
         guard self != .distantFuture else { return "distantFuture" }
         guard self != .distantPast else { return "distantPast" }
@@ -103,7 +103,7 @@ extension Int64 {
 }
 
 extension FixedWidthInteger {
-    /// The quotient by a divisor above zero, rounded down.
+    /// Returns the quotient by a divisor above zero, rounded down.
     @inlinable
     package func dividedRoundingDown(by divisor: Self) -> Self {
         let (quotient, rest) = quotientAndRemainder(dividingBy: divisor)

@@ -14,7 +14,7 @@ extension RunLoop {
         case sleep
         case task
 
-        /// The word that reports use.
+        /// The kind's name in reports.
         public var description: String { rawValue }
     }
 }

@@ -2,8 +2,8 @@ extension RunLoop {
     /// The name of a mode that a loop can run in.
     ///
     /// A mode is only a name: it exists once something is scheduled in it, and it never goes away. Equal names are the
-    /// same mode, in every loop. You cannot run a loop in ``Modes-swift.struct/common``, so that is not a `Mode`. What
-    /// schedules items takes ``Modes-swift.struct`` instead.
+    /// same mode in every loop. ``Modes-swift.struct/common`` is not a `Mode`, because no loop can run in it. Methods
+    /// that schedule items take ``Modes-swift.struct``.
     ///
     /// Creating a mode from a string looks up the name in a process-wide table under a lock; if you use a mode often,
     /// keep it. Comparing modes is one comparison of integers. A value and `Sendable`.
@@ -11,7 +11,7 @@ extension RunLoop {
         /// The index of the name in the process-wide table. Small and dense, so that tables by mode are arrays.
         package let id: Int
 
-        /// The mode of that name.
+        /// Creates the mode with the given name.
         ///
         /// - Precondition: `name` is not the name of the common modes, which are a set of modes.
         public init(_ name: String) {
@@ -39,12 +39,12 @@ extension RunLoop {
 
         public var description: String { name }
 
-        /// The mode that a loop runs in unless another is given. Always one of the common modes.
+        /// The mode in which a loop runs by default. Always one of the common modes.
         public static let `default` = Mode(id: 0)
 
         /// The mode that a user interface runs while the user drags.
         ///
-        /// It is an ordinary mode. It is not a common mode until ``RunLoop/addCommonMode(_:)`` makes it one.
+        /// `tracking` is an ordinary mode, and not a common mode until ``RunLoop/addCommonMode(_:)`` makes it one.
         public static let tracking = Mode(id: 1)
 
         private struct Table {

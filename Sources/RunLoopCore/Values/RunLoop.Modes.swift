@@ -6,7 +6,7 @@ extension RunLoop {
     /// loop.perform(inModes: [.default, "panel"]) { … }
     /// ```
     ///
-    /// A ``Mode-swift.struct`` in a variable is given as `Modes(mode)`. A value and `Sendable`.
+    /// For a ``Mode-swift.struct`` in a variable, write `Modes(mode)`. A value and `Sendable`.
     public struct Modes: Sendable, Hashable, ExpressibleByArrayLiteral, ExpressibleByStringLiteral {
         package var explicit = ModeSet()
         package var groups = Groups()
@@ -30,22 +30,22 @@ extension RunLoop {
             self.groups = groups
         }
 
-        /// One mode.
+        /// Creates a set of one mode.
         public init(_ mode: Mode) {
             explicit = ModeSet(mode)
         }
 
-        /// The mode of that name, or the common modes if the name is `common`.
+        /// Creates a set of the mode with the given name, or the common modes if the name is `common`.
         public init(stringLiteral name: String) {
             self = name == Modes.commonName ? .common : Modes(Mode(name))
         }
 
-        /// All of the given modes together. An empty list schedules nothing.
+        /// Creates the union of the given modes. An empty list schedules nothing.
         public init(arrayLiteral elements: Modes...) {
             self.init(elements)
         }
 
-        /// All of the given modes together.
+        /// Creates the union of the given modes.
         public init(_ elements: some Sequence<Modes>) {
             for element in elements {
                 explicit.formUnion(element.explicit)
@@ -53,7 +53,7 @@ extension RunLoop {
             }
         }
 
-        /// All of the given modes together.
+        /// Creates a set of the given modes.
         public init(_ elements: some Sequence<Mode>) {
             for element in elements { explicit.insert(element) }
         }
@@ -64,13 +64,13 @@ extension RunLoop {
         /// The mode ``RunLoop/Mode-swift.struct/tracking``.
         public static let tracking = Modes(Mode.tracking)
 
-        /// Every mode that the loop counts as common, including those added later.
+        /// Every mode that the loop counts as common, including modes that become common later.
         public static let common = Modes(.common)
 
         /// Any mode that the loop runs in, as for a ``TimerSource``.
         public static let every = Modes(.every)
 
-        /// Equal to no modes that anybody asks for.
+        /// A value that equals no modes of an item.
         static let nobodys = Modes(.nobodys)
 
         package var isEmpty: Bool { explicit.isEmpty && groups.isEmpty }
@@ -78,7 +78,7 @@ extension RunLoop {
 }
 
 extension RunLoop.Modes: CustomStringConvertible {
-    /// The names, for example `[default, panel]`, `common` or `[default, common]`.
+    /// The names of the modes, for example `[default, panel]`, `common` or `[default, common]`.
     public var description: String {
         var names = explicit.all.map(\.name)
         if groups.contains(.common) { names.append(Self.commonName) }

@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// Why a run ended. The first four have CFRunLoop's numbers.
+    /// The reason why a run ended. The first four have CFRunLoop's numbers.
     public enum RunResult: Int32, Sendable, Hashable {
         /// The mode was empty or became empty: nothing is left to wait for.
         case finished = 1
@@ -7,9 +7,9 @@ extension RunLoop {
         case stopped = 2
         /// The limit was reached.
         case timedOut = 3
-        /// A source was handled, and the run was to return after that.
+        /// A source was handled, in a run that returns after handling one.
         case handledSource = 4
-        /// On virtual time only: there is something left to wait for, but nothing can ever happen any more.
+        /// Items are left to wait for, but nothing can happen any more. On virtual time only.
         case starved = 5
     }
 }

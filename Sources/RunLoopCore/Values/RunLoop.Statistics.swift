@@ -1,25 +1,25 @@
 extension RunLoop {
     /// Counters of a loop's activity since it was made. A value and `Sendable`.
     public struct Statistics: Sendable, Hashable {
-        /// Passes made.
+        /// The number of passes made.
         public internal(set) var passes = 0
-        /// Times the loop went to sleep.
+        /// The number of times that the loop went to sleep.
         public internal(set) var waits = 0
-        /// Calls of timers, timer sources and display links, and tasks whose sleep has ended.
+        /// The number of calls of timers, timer sources and display links, and of tasks whose sleep has ended.
         public internal(set) var fires = 0
-        /// Wake-ups that were saved because one served several timers.
+        /// The number of wake-ups saved because one served several timers.
         public internal(set) var savedWakeUps = 0
-        /// Sources served, both custom sources and descriptor sources.
+        /// The number of sources served, both custom sources and descriptor sources.
         public internal(set) var sources = 0
-        /// Blocks run.
+        /// The number of blocks run.
         public internal(set) var blocks = 0
-        /// Jobs of tasks run.
+        /// The number of tasks' jobs run.
         public internal(set) var jobs = 0
-        /// Descriptors parked because they were ready while their source could not be called.
+        /// The number of descriptors parked because they were ready while their source could not be called.
         public internal(set) var parks = 0
-        /// How late the deadlines of timers, timer sources and display links were served, counted from the date or,
-        /// with a tolerance, from the end of the part of it that was used. Time that the loop spent in other modes
-        /// counts.
+        /// How late the deadlines of timers, timer sources and display links were served. Lateness counts from the date
+        /// or, with a tolerance, from the end of the part of it that was used, and includes time that the loop spent in
+        /// other modes.
         public internal(set) var lateness = Histogram()
 
         package init() {}

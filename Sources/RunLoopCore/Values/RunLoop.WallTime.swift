@@ -3,27 +3,27 @@ internal import Glibc
 extension RunLoop {
     /// A time of the wall clock: nanoseconds since the beginning of 1970 in UTC, without leap seconds.
     ///
-    /// The wall clock is set and stepped by people and by time servers, so that a difference of two of its times says
-    /// nothing about how long anything took; an ``Instant`` does. Arithmetic saturates, 292 years from 1970. A value and
-    /// `Sendable`. Source: Dispatch's page on `DispatchWallTime`.
+    /// People and time servers set the wall clock, so the difference of two of its times does not measure a duration;
+    /// use ``Instant`` for that. Arithmetic saturates, 292 years from 1970. A value and `Sendable`. Source: Dispatch's
+    /// page on `DispatchWallTime`.
     public struct WallTime: Sendable, Hashable, Comparable, Codable {
         /// Nanoseconds since the beginning of 1970.
         public let nanoseconds: Int64
 
-        /// The time this many nanoseconds after the beginning of 1970.
+        /// Creates the time this many nanoseconds after the beginning of 1970.
         public init(nanoseconds: Int64) {
             self.nanoseconds = nanoseconds
         }
 
-        /// The time this many seconds after the beginning of 1970.
+        /// Creates the time this many seconds after the beginning of 1970.
         public init(secondsSince1970 seconds: Int64) {
             nanoseconds = Instant(nanoseconds: 0).advanced(by: .seconds(seconds)).nanoseconds
         }
 
-        /// Later than every time that is ever shown.
+        /// The latest time, which is never reached.
         public static let distantFuture = WallTime(nanoseconds: .max)
 
-        /// Earlier than every time.
+        /// The earliest time.
         public static let distantPast = WallTime(nanoseconds: .min)
 
         /// Whole seconds since the beginning of 1970, rounded down.
@@ -31,17 +31,17 @@ extension RunLoop {
 
         public static func < (left: WallTime, right: WallTime) -> Bool { left.nanoseconds < right.nanoseconds }
 
-        /// The time `duration` later, rounded to the nanosecond and saturated.
+        /// Returns the time `duration` later, rounded to the nanosecond and saturated.
         public static func + (left: WallTime, duration: Duration) -> WallTime {
             WallTime(nanoseconds: (Instant(nanoseconds: left.nanoseconds) + duration).nanoseconds)
         }
 
-        /// The time `duration` earlier, rounded to the nanosecond and saturated.
+        /// Returns the time `duration` earlier, rounded to the nanosecond and saturated.
         public static func - (left: WallTime, duration: Duration) -> WallTime {
             WallTime(nanoseconds: (Instant(nanoseconds: left.nanoseconds) - duration).nanoseconds)
         }
 
-        /// The difference of two times of the clock, which need not be the time that passed.
+        /// Returns the difference of two times of the clock, which need not be the time that passed.
         public static func - (left: WallTime, right: WallTime) -> Duration {
             Instant(nanoseconds: left.nanoseconds) - Instant(nanoseconds: right.nanoseconds)
         }
@@ -49,8 +49,7 @@ extension RunLoop {
 }
 
 extension RunLoop.WallTime: CustomStringConvertible {
-    /// In UTC, for example `2026-11-22T06:00:00Z`, with as many of three, six or nine digits after the second as are
-    /// needed.
+    /// The time in UTC, for example `2026-11-22T06:00:00Z`, with three, six or nine digits after the second, as needed.
     public var description: String {
         guard self != .distantFuture else { return "distantFuture" }
         guard self != .distantPast else { return "distantPast" }

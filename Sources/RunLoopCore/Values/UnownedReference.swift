@@ -1,7 +1,7 @@
-/// A reference that is not counted: its holder knows that something else keeps the object.
+/// A reference that is not counted, for holders that know that the object is kept elsewhere.
 ///
 /// A counted reference costs two locked instructions at each use. Adding and cancelling a timer made 32 runtime calls
-/// for references; the loop, its items and its queue refer to each other by these instead.
+/// for references; the loop, its items and its queue refer to each other by unowned references instead.
 package struct UnownedReference<Object: AnyObject>: BitwiseCopyable, Equatable {
     @usableFromInline let reference: Unmanaged<Object>
 
@@ -10,7 +10,7 @@ package struct UnownedReference<Object: AnyObject>: BitwiseCopyable, Equatable {
         reference = .passUnretained(object)
     }
 
-    /// - Parameter address: the address of such an object.
+    /// - Parameter address: the address of an object of type `Object`.
     package init(address: UnsafeRawPointer) {
         reference = .fromOpaque(address)
     }
@@ -22,7 +22,7 @@ package struct UnownedReference<Object: AnyObject>: BitwiseCopyable, Equatable {
         reference._withUnsafeGuaranteedRef(body)
     }
 
-    /// The object, by a counted reference.
+    /// The object, as a counted reference.
     package var object: Object { reference.takeUnretainedValue() }
 
     package var address: UnsafeRawPointer { UnsafeRawPointer(reference.toOpaque()) }

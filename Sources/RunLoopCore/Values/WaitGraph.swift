@@ -1,4 +1,4 @@
-/// Who waits for whom, among tasks by their numbers.
+/// A graph of tasks, by their numbers, and the tasks that they wait for.
 package struct WaitGraph {
     private var awaited: [Int: Set<Int>] = [:]
 
@@ -8,8 +8,8 @@ package struct WaitGraph {
         awaited[task, default: []].insert(other)
     }
 
-    /// Cycles: each task waits for the next one, and the last for the first, which has the smallest number. A task is in one
-    /// of them at most, the shortest that its first task is in. O(tasks + waits) if there are none.
+    /// The cycles of the graph: each task waits for the next one, and the last for the first, which has the smallest
+    /// number. A task is in at most one, the shortest that contains its first task. O(tasks + waits) if there are none.
     package var cycles: [[Int]] {
         var rest = knots()
         var found: [[Int]] = []
@@ -21,7 +21,7 @@ package struct WaitGraph {
         return found
     }
 
-    /// The graph without the tasks that wait for nobody, without those that wait only for them, and so on.
+    /// Returns the graph without the tasks that do not wait, without tasks that wait only for them, and so on.
     private func knots() -> [Int: Set<Int>] {
         var waiting: [Int: [Int]] = [:]
         for (task, others) in awaited { for other in others { waiting[other, default: []].append(task) } }
@@ -48,7 +48,7 @@ package struct WaitGraph {
                         while let last = cycle.last, last != start { cycle.append(cameFrom[last]!) }
                         return cycle.reversed()
                     }
-                    // One with a smaller number has been a start already.
+                    // A task with a smaller number has been a start already.
                     if other > start, rest[other] != nil, cameFrom[other] == nil {
                         cameFrom[other] = task
                         reached.append(other)

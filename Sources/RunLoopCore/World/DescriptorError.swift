@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// Why a descriptor cannot be watched. `Sendable`.
+/// The reason why a descriptor cannot be watched. `Sendable`.
 public enum DescriptorError: Error, Equatable, CustomStringConvertible {
-    /// The number is not that of an open descriptor: it was closed, or never opened.
+    /// The descriptor is not open: it was closed, or never opened.
     case notOpen(Int32)
     /// The descriptor is open, but its kind is always ready and cannot be waited for: a regular file or a directory.
     case notPollable(Int32)
-    /// Another error of the system, with its `errno`.
+    /// The system reports another error, with its `errno`.
     case system(Int32, errno: Int32)
 
     public var description: String {

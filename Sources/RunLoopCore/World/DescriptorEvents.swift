@@ -1,4 +1,4 @@
-/// The events that a descriptor is watched for, or was found ready for. A value and `Sendable`.
+/// The events for which a descriptor is watched or was found ready. A value and `Sendable`.
 public struct DescriptorEvents: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 
@@ -17,7 +17,7 @@ public struct DescriptorEvents: OptionSet, Sendable, Hashable {
 }
 
 extension DescriptorEvents: CustomStringConvertible {
-    /// For example `readable, writable`; `none` for an empty set.
+    /// The names of the events, for example `readable, writable`; `none` for an empty set.
     public var description: String {
         let names = [contains(.readable) ? "readable" : nil, contains(.writable) ? "writable" : nil]
         return isEmpty ? "none" : names.compactMap(\.self).joined(separator: ", ")

@@ -1,7 +1,7 @@
 /// A loop's means to wait: the time, a way to sleep, and events of descriptors.
 ///
-/// A driver never calls user code. It knows a deadline but no timers, and watched descriptors but no modes. It is used
-/// on its loop's thread only; other threads use its ``Waker``.
+/// A driver never calls user code. It knows a deadline but no timers, and watched descriptors but no modes. Use a
+/// driver on its loop's thread only; other threads use its ``Waker``.
 package protocol Driver: AnyObject {
     /// The time, read afresh.
     var now: RunLoop.Instant { get }
@@ -9,17 +9,18 @@ package protocol Driver: AnyObject {
     /// Wakes ``wait(until:into:)`` from any thread.
     var waker: any Waker { get }
 
-    /// Sleeps until `deadline`, until a watched descriptor is ready, or until woken. If the deadline has come already,
-    /// it only looks. Ready descriptors are appended to `ready`.
+    /// Sleeps until `deadline`, until a watched descriptor is ready, or until woken, and appends ready descriptors to
+    /// `ready`. Does not sleep if the deadline has come already.
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome
 
-    /// A descriptor that another loop finds readable when a wait would end. Its owner may poll it and nothing else.
+    /// Returns the descriptor a host polls; readable when ``wait(until:into:)`` would return. The host may do nothing
+    /// else with it.
     func findDescriptor() throws(RunLoop.GuestError) -> Int32
 
-    /// Has that descriptor become readable at `date` at the latest, and at once if it has come.
+    /// Makes the descriptor of ``findDescriptor()`` readable at `date` at the latest; at once if that has passed.
     func setAlarm(to date: RunLoop.Instant)
 
-    /// Has a function wait for that descriptor in the driver's place.
+    /// Has a function wait for the descriptor of ``findDescriptor()`` in the driver's place.
     func setPollFunction(_ function: RunLoop.PollFunction?) throws(RunLoop.GuestError)
 
     /// Throws if `descriptor` cannot be watched.
@@ -28,10 +29,10 @@ package protocol Driver: AnyObject {
     /// Begins to report `token` whenever `descriptor` is ready for one of `events`.
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError)
 
-    /// Begins to report `token` each time the wall clock was set.
+    /// Begins to report `token` each time the wall clock is set.
     func watchWallClock(token: SourceToken)
 
-    /// Ends what ``watch(_:for:token:)`` or ``watchWallClock(token:)`` began. Events collected before remain.
+    /// Ends a watch of ``watch(_:for:token:)`` or ``watchWallClock(token:)``. Events collected before remain.
     func unwatch(_ token: SourceToken)
 }
 
@@ -49,11 +50,11 @@ extension Driver {
     }
 }
 
-/// How a wait ended.
+/// The reason why a driver's wait ended.
 package enum WaitOutcome {
-    /// The deadline has come, something is ready, or somebody woke the loop.
+    /// The deadline has come, a descriptor is ready, or the driver was woken.
     case woke
-    /// Virtual time only: nothing could ever end this wait.
+    /// Nothing could ever end this wait. On virtual time only.
     case starved
 }
 
@@ -65,16 +66,16 @@ package protocol Waker: Sendable {
     /// The time on the driver's clock.
     var now: RunLoop.Instant { get }
 
-    /// A job of a task has come from another thread, the calling one.
+    /// Notes that the calling thread, which is not the loop's, has posted a job of a task.
     func tookJob(_ job: UnownedJob)
 
-    /// Whether it is told of mail.
+    /// A Boolean value that indicates whether ``mailComes()`` must be called.
     var notesMail: Bool { get }
 
-    /// Mail that is no job comes from the calling thread.
+    /// Notes that the calling thread is about to post mail other than a job.
     func mailComes()
 
-    /// The order in which the loop takes its mail; `nil` for that in which the mail comes.
+    /// The order in which the loop takes its mail; `nil` for the order of arrival.
     var mailOrder: (any MailOrder)? { get }
 }
 

@@ -15,7 +15,7 @@ package final class Handoff: Sendable {
         semaphore.deallocate()
     }
 
-    /// Lets the thread continue, now or as soon as it waits.
+    /// Lets the waiting thread continue, or the next one to wait.
     package func signal() {
         sem_post(semaphore)
     }
@@ -24,7 +24,7 @@ package final class Handoff: Sendable {
         rlk_wait_really(semaphore)
     }
 
-    /// - Returns: `false` if the thread was not let continue in that time.
+    /// - Returns: `false` if `signal()` did not let the thread continue in that time.
     package func wait(atMost limit: Duration) -> Bool {
         let (seconds, attoseconds) = limit.components
         return rlk_wait_at_most(semaphore, seconds * 1_000_000_000 + attoseconds / 1_000_000_000) != 0

@@ -1,29 +1,29 @@
-/// The order in which the loops of a world take mail from other threads: it is written down, or followed.
+/// Records or repeats the order in which the loops of a world take mail from other threads.
 package protocol MailOrder: Sendable {
     /// The calling thread's number as a sender.
     var sender: UInt32 { get }
 
-    /// The calling thread has posted something.
+    /// Notes that the calling thread has posted mail.
     ///
     /// - Parameter isRefused: whether the loop has ended.
-    /// - Returns: the answer that the sender is given.
+    /// - Returns: the answer for the sender.
     func posted(isRefused: Bool) -> Bool
 
-    /// On the loop's thread: whether the loop finds mail where it looks for it.
+    /// Returns whether the loop finds mail where it looks for it. On the loop's thread.
     func finds(_ isThere: Bool) -> Bool
 
-    /// On the loop's thread: whether the mailbox is closed now, which it may be if it is empty.
+    /// Returns whether the mailbox is closed now, which requires that it is empty. On the loop's thread.
     func closes(_ isEmpty: Bool) -> Bool
 
-    /// On the loop's thread, which takes its mail.
+    /// Returns the senders of the mail to take, which may not have come yet. On the loop's thread, which takes its
+    /// mail.
     ///
     /// - Parameter waiting: the senders of the mail that has come.
-    /// - Returns: the senders of the mail to take, which may not have come yet.
     func takes(_ waiting: [UInt32]) -> [UInt32]
 
-    /// The loop, which rests, is about to get that signal. On the sender's thread.
+    /// Notes that the resting loop is about to be signalled. On the sender's thread.
     func endsRest()
 
-    /// On the loop's thread: waits for the signal that mail has come, because that of a sender is missing.
+    /// Waits for the signal that mail has come, because mail from `sender` is missing. On the loop's thread.
     func rest(until mailComes: Handoff, from sender: UInt32)
 }

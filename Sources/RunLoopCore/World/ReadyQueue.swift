@@ -1,4 +1,4 @@
-/// Names a source to the driver. The version tells the present tenant of a slot from earlier ones.
+/// Identifies a source to the driver. The version distinguishes the present tenant of a slot from earlier ones.
 package struct SourceToken: Hashable, Sendable {
     package let slot: UInt32
     package let version: UInt32
@@ -9,14 +9,14 @@ package struct SourceToken: Hashable, Sendable {
     }
 }
 
-/// Descriptors that were found ready and have not been served, oldest first. It belongs to the loop and only ever pops,
-/// so a nested run serves descriptors that the outer run has collected.
+/// The descriptors found ready and not yet served, oldest first. The queue belongs to the loop and only ever pops, so a
+/// nested run serves descriptors that the outer run has collected.
 package final class ReadyQueue {
     private typealias Entry = (token: SourceToken, events: DescriptorEvents)
 
-    // Memory of its own, because an array that is a property of a class asks at each change whether it is shared: most
-    // of the 45 instructions of an `append`. Not checked for exclusive access: only the loop's thread reaches this, and
-    // no access is open while anything else is called.
+    // Memory of its own, because an array that is a property of a class checks at each change whether it is shared:
+    // most of the 45 instructions of an `append`. Not checked for exclusive access: only the loop's thread reaches
+    // this, and no access is open while anything else is called.
     @exclusivity(unchecked) private var entries = UnsafeMutablePointer<Entry>.allocate(capacity: 16)
     @exclusivity(unchecked) private var capacity = 16
     @exclusivity(unchecked) private var head = 0
@@ -31,7 +31,7 @@ package final class ReadyQueue {
     package var isEmpty: Bool { head == end }
     package var count: Int { end - head }
 
-    /// The entry at that place from the front.
+    /// The entry at the given offset from the front.
     package subscript(index: Int) -> (token: SourceToken, events: DescriptorEvents) { entries[head + index] }
 
     package func append(_ token: SourceToken, _ events: DescriptorEvents) {
@@ -48,7 +48,7 @@ package final class ReadyQueue {
         (entries, capacity) = (more, 2 * capacity)
     }
 
-    /// Sorts the waiting entries by an order, without changing the order of equals.
+    /// Sorts the waiting entries by an order, without changing the order of equal ones.
     package func sort(by order: (SourceToken) -> Int) {
         guard count > 1 else { return }
         let waiting = (head..<end).map { (order: order(entries[$0].token), entry: entries[$0]) }

@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// Why another loop cannot poll this one. `Sendable`.
+    /// The reason why another loop cannot poll this one. `Sendable`.
     public enum GuestError: Error, Equatable, CustomStringConvertible {
         /// No system waits for the loop: it is simulated, recorded or replayed.
         case noSystem

@@ -1,12 +1,12 @@
 extension RunLoop {
-    /// The random numbers of a loop's world: the system's, or those that follow from the seed of a simulation.
+    /// The random numbers of a loop's world: the system's, or numbers that follow from the seed of a simulation.
     ///
     /// ```swift
     /// let pause = Duration.seconds(Double.random(in: 0..<60, using: &loop.randomNumbers))
     /// ```
     ///
-    /// Choices made with them are the same in each run of a simulation with the same seed. Copies continue the same
-    /// sequence. Like `SystemRandomNumberGenerator` they may be used on any thread, and the type is `Sendable`.
+    /// Choices made with these numbers are repeated in each run of a simulation with the same seed. Copies continue the
+    /// same sequence. Like `SystemRandomNumberGenerator`, usable on any thread and `Sendable`.
     public struct RandomNumbers: RandomNumberGenerator, Sendable {
         private let source: @Sendable () -> UInt64
 
@@ -17,12 +17,12 @@ extension RunLoop {
             self.source = source
         }
 
-        /// The next number. O(1).
+        /// Returns the next number. O(1).
         public func next() -> UInt64 { source() }
     }
 
-    /// The random numbers of this loop's world. On the loop's thread. They can be passed as `&loop.randomNumbers`; a value
-    /// that is set is ignored.
+    /// The random numbers of this loop's world, to be passed as `&loop.randomNumbers`; setting the property has no
+    /// effect. On the loop's thread.
     public var randomNumbers: RandomNumbers {
         get { RandomNumbers(RandomNumbers.source[world]) }
         set {}

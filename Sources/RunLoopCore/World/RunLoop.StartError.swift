@@ -1,10 +1,10 @@
 internal import Glibc
 
 extension RunLoop {
-    /// The refusal of a descriptor or a thread without which a loop cannot start. `Sendable`.
+    /// The error when the system refuses a descriptor or a thread that a loop needs to start. `Sendable`.
     ///
-    /// `LoopGroup`, `Console` and `withLoop` throw it. A start that throws nothing, such as a ``LoopThread``'s, ends the
-    /// process instead: with this description on standard error, and the status 71 (`EX_OSERR`).
+    /// `LoopGroup`, `Console` and `withLoop` throw it. A start that throws nothing, such as a ``LoopThread``'s, ends
+    /// the process instead, with this description on standard error and the status 71 (`EX_OSERR`).
     public struct StartError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The refused operation, for example `start the thread "worker"`.
         public let operation: String
@@ -15,7 +15,7 @@ extension RunLoop {
             (self.operation, self.errno) = (operation, errno)
         }
 
-        /// The error of the system call that has just failed.
+        /// Creates the error of the system call that has just failed.
         package static func last(_ operation: String) -> StartError {
             StartError(operation, errno: Glibc.errno)
         }
@@ -26,13 +26,13 @@ extension RunLoop {
     }
 }
 
-/// Returns the result of `start`, or ends the process with a sentence and a status if the system refuses it.
+/// Returns the result of `start`, or ends the process as ``endProcess(_:)`` does if the system refuses it.
 package func started<Result>(_ start: () throws(RunLoop.StartError) -> Result) -> Result {
     do { return try start() } catch { endProcess(error) }
 }
 
-/// Ends the process with a sentence on standard error and the status 71, `EX_OSERR`. No `atexit` handler is called: the
-/// caller may hold a lock that it needs.
+/// Ends the process with a sentence on standard error and the status 71, `EX_OSERR`. No `atexit` handler is called,
+/// because the caller may hold a lock that the handler needs.
 package func endProcess(_ error: RunLoop.StartError) -> Never {
     let text = "RunLoopKit: \(error)\n"
     _ = write(STDERR_FILENO, text, text.utf8.count)

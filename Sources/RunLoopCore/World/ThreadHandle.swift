@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A thread of the system, until somebody has joined it, or nobody will. Any thread.
+/// A thread of the system, until it has been joined or detached. Any thread.
 package final class ThreadHandle: Sendable {
     private let thread: Locked<pthread_t?>
 
@@ -8,15 +8,15 @@ package final class ThreadHandle: Sendable {
         self.thread = Locked(thread)
     }
 
-    /// Whether somebody has joined it, or nobody will.
+    /// A Boolean value that indicates whether the thread has been joined or detached.
     package var isReleased: Bool { thread.withLock { $0 == nil } }
 
-    /// Waits for its end. Harmless when repeated.
+    /// Waits for the thread's end. Harmless when repeated.
     package func join() {
         thread.withLock { if let thread = $0.take() { pthread_join(thread, nil) } }
     }
 
-    /// Nobody waits for its end any more. Harmless when repeated.
+    /// Lets the thread end without being joined. Harmless when repeated.
     package func detach() {
         thread.withLock { if let thread = $0.take() { pthread_detach(thread) } }
     }

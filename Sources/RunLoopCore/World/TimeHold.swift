@@ -1,11 +1,11 @@
-/// Keeps virtual time where it is while something outside of the simulation is awaited.
+/// Keeps virtual time from advancing while an event outside of the simulation is awaited.
 package protocol TimeHold: AnyObject, Sendable {
     /// Lets time advance. Any thread; harmless when repeated.
     func release()
 }
 
 extension RunLoop {
-    /// Keeps virtual time where it is. Take it before the request leaves. On the loop's thread; `nil` on real time.
+    /// Keeps virtual time from advancing. Call it before the request leaves. On the loop's thread; `nil` on real time.
     ///
     /// - Parameter what: the awaited event, for example `the end of child sort`.
     package func holdTime(for what: @autoclosure () -> String) -> (any TimeHold)? {

@@ -1,42 +1,44 @@
-/// The environment of a loop: the real world, or a simulated one. Where the two differ, the loop asks its world.
+/// The environment of a loop, real or simulated. Where the two differ, the loop asks its world.
 package protocol World: AnyObject, Sendable {
-    /// Whether the time is virtual. If so, tolerance moves no fire, and results are exact.
+    /// A Boolean value that indicates whether the time is virtual. Then tolerance moves no fire, and results are exact.
     var isVirtual: Bool { get }
 
-    /// Whether its runs are repeated: whoever asks for anything else than the world does not get the same again.
+    /// A Boolean value that indicates whether runs of the world are repeated, so that code must ask the world for all
+    /// input.
     var isRepeatable: Bool { get }
 
-    /// Whether this is such a repetition, which leaves the files of the run before alone.
+    /// A Boolean value that indicates whether this run repeats an earlier one, whose files it leaves alone.
     var isReplay: Bool { get }
 
-    /// A decision of the calling thread that depends on which thread came first, as this run takes it, or as the run that is
-    /// repeated took it.
+    /// Returns a decision that depends on which thread came first: as the calling thread takes it, or as the repeated
+    /// run took it.
     func decides(_ decision: Bool) -> Bool
 
-    /// The time that the clock on the wall shows.
+    /// The current time of the wall clock.
     var wallTime: RunLoop.WallTime { get }
 
-    /// When that clock will show a time, if nobody sets it; not in the future if it shows it already.
+    /// Returns the instant at which the wall clock will show a time if it is not set; not in the future if it shows it
+    /// already.
     func instant(of time: RunLoop.WallTime) -> RunLoop.Instant
 
-    /// A seat for one more thread with a loop.
+    /// Creates a seat for one more thread with a loop.
     ///
     /// - Parameter isService: whether the thread only serves others, so that it is the last to learn that nothing can
     ///   happen any more.
     /// - Throws: the refusal of a descriptor that its loop needs: the thread's driver is made here.
     func makeSeat(named name: String, isService: Bool) throws(RunLoop.StartError) -> any Seat
 
-    /// A latch at which the calling thread waits until the thread of that waker opens it. That thread may be in another
-    /// world.
+    /// Creates a latch at which the calling thread waits until the thread of `waker`, perhaps in another world, opens
+    /// it.
     func makeLatch(openedBy waker: any Waker) -> any Latch
 
-    /// Keeps virtual time where it is, for a thread of this world; `nil` on real time.
+    /// Keeps virtual time from advancing on behalf of a thread of this world; `nil` on real time.
     ///
     /// - Parameter what: the awaited event outside.
     func holdTime(for what: String) -> (any TimeHold)?
 
-    /// How the world answers its threads' calls to the C library for times and random numbers: an `rlk_answers` of the
-    /// shims, and behind it the number of steps that its tasks have taken; `nil` in the real one.
+    /// The answers to the threads' calls to the C library for times and random numbers: an `rlk_answers` of the shims,
+    /// followed by the number of steps that the world's tasks have taken; `nil` in the real world.
     var answersCalls: UnsafeMutablePointer<UInt32>? { get }
 
     /// The time of the system's monotonic clock when a loop's clock is at zero.
@@ -45,8 +47,10 @@ package protocol World: AnyObject, Sendable {
     /// Counts a mark, and whether it is met now; see ``RunLoop/sometimes(_:if:)``. The real world counts nothing.
     func meet(_ mark: String, _ isMet: Bool)
 
-    /// Whether the world keeps a task at rest that continues forever after the end of its loop, which has this driver, and
-    /// reports it. The real world does not.
+    /// Reports a task that continues forever after the end of its loop, and keeps it at rest. The real world does not.
+    ///
+    /// - Parameter driver: the driver of the loop.
+    /// - Returns: whether the task is kept.
     func keeps(endless task: String, with driver: any Driver) -> Bool
 
     /// The values shared by the threads of this world.
@@ -64,14 +68,14 @@ extension World {
     package func keeps(endless task: String, with driver: any Driver) -> Bool { false }
 }
 
-/// Makes the thread that made it wait until another thread opens it.
+/// Makes its creating thread wait until another thread opens it.
 package protocol Latch: Sendable {
-    /// Lets the thread pass, now or as soon as it waits. Any thread; harmless when repeated.
+    /// Lets the waiting thread pass, now or as soon as it waits. Any thread; harmless when repeated.
     func open()
 
     /// Waits until the latch is open.
     ///
-    /// - Returns: `false` on virtual time, once, if nothing that would open it can ever happen any more.
+    /// - Returns: `false` on virtual time, once, if nothing that would open the latch can happen any more.
     func wait() -> Bool
 }
 
@@ -82,20 +86,20 @@ package protocol Seat: Sendable {
     /// Wakes the driver, even before ``take()``.
     var waker: any Waker { get }
 
-    /// Called when the thread has been made, by its maker.
+    /// Notes the new thread. Called by its maker.
     func wasTaken(by thread: ThreadHandle)
 
-    /// Called first, on the new thread. Returns its driver once the thread may run.
+    /// Returns the thread's driver once the thread may run. Called first, on the new thread.
     func take() -> any Driver
 
-    /// Called last, on that thread, when everything in its loop has been released.
+    /// Gives up the seat. Called last, on that thread, when everything in its loop has been released.
     func leave()
 
-    /// Waits, on another thread, until ``leave()`` has been called.
+    /// Waits until ``leave()`` has been called. Called on another thread.
     func join()
 }
 
-/// A value that the threads of a world share, made when it is first asked for.
+/// A value that the threads of a world share, made when it is first used.
 package final class WorldLocal<Value: Sendable>: Sendable {
     private let make: @Sendable (any World) -> Value
 
@@ -119,7 +123,7 @@ package final class WorldLocal<Value: Sendable>: Sendable {
     }
 }
 
-/// Where a world keeps its ``WorldLocal`` values.
+/// The ``WorldLocal`` values of a world.
 package final class SharedLocals: Sendable {
     fileprivate let locals = Locked(Locals())
 
