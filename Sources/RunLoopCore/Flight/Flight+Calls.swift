@@ -1,50 +1,50 @@
 extension Flight {
     /// The cause of a call: a post, the arming of a timer that fires once, or the waking of a task.
     public struct Cause: Sendable, Hashable {
-        /// The handler that was under way; `nil` if there was none, as when the end of a task's sleep wakes it, or if it is
-        /// not known.
+        /// The handler that was under way; `nil` if it is not known, or if there was none, as when the end of a task's
+        /// sleep wakes the task.
         public let handler: Handler?
-        /// When it happened, on the loop's clock; `nil` if the flight does not know. Within a handler, it is the time of the
+        /// The time of the cause, on the loop's clock; `nil` if it is not known. Within a handler, the time of the
         /// event before.
         public let time: RunLoop.Instant?
-        /// The thread that has posted it, if that was another one.
+        /// The name of the thread that posted the call, if that was another one.
         public let thread: String?
-        /// The number by which flights find an effect.
+        /// The number by which flights find the effect.
         let number: UInt64
-        /// The place of the handler's call among the calls.
+        /// The index of the handler's call among the calls.
         let call: Int?
     }
 
     /// A call of a handler.
     public struct Call: Sendable, Hashable {
-        /// The handler; `nil` for one that there was no room to name.
+        /// The handler; `nil` if there was no room for its name.
         public let handler: Handler?
         /// The mode of the run.
         public let mode: String
-        /// When it began.
+        /// The time at which the call began.
         public let begin: RunLoop.Instant
-        /// How long it took; `nil` if it was still under way.
+        /// The time that the call took; `nil` if it was still under way.
         public internal(set) var duration: Duration?
-        /// How long the calls and sleeps took that were nested in it.
+        /// The time that the calls and sleeps nested in this call took.
         public internal(set) var nested = Duration.zero
-        /// The number of calls that it is nested in.
+        /// The number of calls in which this call is nested.
         public let depth: Int
-        /// For a timer: how long after its date it began.
+        /// The time from a timer's date to the begin of its call; `nil` for other handlers.
         public let lateness: Duration?
-        /// For the poll of a task: the number of the task, which no other task of the process has.
+        /// The number of the polled task, unique in the process; `nil` for other handlers.
         public let task: UInt64?
-        /// The call's cause; `nil` if that is not known, as with repeating timers and descriptors.
+        /// The cause of the call; `nil` if it is not known, as with repeating timers and descriptors.
         public internal(set) var cause: Cause?
     }
 
-    /// Names an effect in the flight of a loop.
+    /// Identifies an effect in the flight of a loop.
     struct Effect: Hashable {
         enum Way { case post, timer, call, task }
 
         let way: Way
         let number: UInt64
 
-        /// `nil` for a handler whose calls have no numbers.
+        /// Creates the effect of a handler's call; `nil` for a handler whose calls have no numbers.
         init?(_ handler: Handler?, _ number: UInt64) {
             switch handler?.kind {
             case .block: way = .post
@@ -58,7 +58,7 @@ extension Flight {
         }
     }
 
-    /// The calls of handlers in the order in which they began. Calls whose begin is lost are not among them. O(events).
+    /// The calls of handlers in the order in which they began, except calls whose begin is lost. O(events).
     public var calls: [Call] {
         var calls: [Call] = []
         var open: [Int] = []
@@ -66,7 +66,7 @@ extension Flight {
         for entry in entries {
             switch entry.event {
             case .callBegan(let handler, let mode):
-                // A call that is as deep as one before has its end lost.
+                // The end of an earlier call of the same depth or a greater one is lost.
                 while let last = open.last, calls[last].depth >= entry.depth { open.removeLast() }
                 open.append(calls.count)
                 var call = Call(
@@ -103,7 +103,7 @@ extension Flight {
 }
 
 extension [Flight.Call] {
-    /// How long those that have ended took together, without the calls and sleeps that were nested in them.
+    /// The time of the ended calls together, without the calls and sleeps nested in them.
     var ownTime: Duration { reduce(.zero) { sum, call in call.duration.map { sum + ($0 - call.nested) } ?? sum } }
 
     var longest: Duration { reduce(.zero) { Swift.max($0, $1.duration ?? .zero) } }

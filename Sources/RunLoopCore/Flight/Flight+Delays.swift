@@ -3,18 +3,17 @@ extension Flight {
     public struct Delay: Sendable, Hashable {
         /// The late call.
         public let call: Call
-        /// The calls that were made or still under way between its date and its begin, at most the 20 longest, the longest
-        /// first. Calls that others are nested in are among them. If there are none, the loop ran in other modes, or its
-        /// thread had no processor.
+        /// The calls that were made or still under way between the date of the late call and its begin: at most the 20
+        /// longest, the longest first. Calls that contain others are among them. If there are none, the loop ran in
+        /// other modes, or its thread had no processor.
         public let causes: [Call]
     }
 
-    /// The calls of timers that came late, the latest first. O(calls × `count`).
+    /// Returns the calls of timers that came late, the latest first. O(calls × `count`).
     ///
     /// - Parameters:
     ///   - threshold: the least lateness that counts.
-    ///   - count: the most calls that are asked for. A loop that is overloaded has thousands of them, each in the way of
-    ///     those after it.
+    ///   - count: the most calls to return. An overloaded loop has thousands of them, each delaying the next ones.
     public func delays(of threshold: Duration, atMost count: Int = 20) -> [Delay] {
         let calls = calls
         let late = calls.indices.filter { calls[$0].lateness.map { $0 >= threshold && $0 > .zero } ?? false }
@@ -26,7 +25,7 @@ extension Flight {
             for earlier in calls[..<index].reversed() {
                 let end = earlier.duration.map { earlier.begin + $0 } ?? .distantFuture
                 if end > date { causes.append(earlier) }
-                // Those before it had ended, too.
+                // The calls before it had ended, too.
                 if earlier.depth == 0, end <= date { break }
             }
             causes = causes.ordered { ($0.duration ?? .zero) > ($1.duration ?? .zero) }
@@ -34,8 +33,8 @@ extension Flight {
         }
     }
 
-    /// The calls that were under way when the flight ended, the innermost last: of a process that has ended, those in which
-    /// it did.
+    /// The calls that were under way when the flight ended, the innermost last. If the process has ended, it ended in
+    /// these calls.
     public var unfinished: [Call] {
         var open: [Call] = []
         for call in calls where call.duration == nil {

@@ -1,9 +1,9 @@
 internal import Glibc
 
 extension Flight {
-    /// Reads the file of a recorder; also while it records, and after its process has ended in any way.
+    /// Reads the file of a recorder, also while it records, and after its process has ended in any way. O(size).
     ///
-    /// - Throws: ``FlightError`` if it cannot be read, or is none. O(size).
+    /// - Throws: ``FlightError`` if the file cannot be read, or is no flight.
     public init(contentsOf path: String) throws(FlightError) {
         guard let file = fopen(path, "r") else { throw .file(path, errno: errno) }
         defer { fclose(file) }
@@ -15,8 +15,8 @@ extension Flight {
     }
 
     /// - Parameters:
-    ///   - written: how many events were written when the copy was done, if it is one of memory that changes.
-    ///   - start: the number of the first event that is wanted.
+    ///   - written: the number of events written by the end of the copy; `nil` if the bytes do not change.
+    ///   - start: the number of the first event to read.
     init(_ bytes: [UInt8], written: UInt64?, from start: Int) throws(FlightError) {
         func word(_ offset: Int) -> UInt64 {
             bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
@@ -35,7 +35,7 @@ extension Flight {
         wallTimeAtBegin = RunLoop.WallTime(nanoseconds: Int64(bitPattern: field(.wallTime)))
 
         end = Int(clamping: field(.written))
-        // One more than the copy's end tells may have been half overwritten.
+        // The event after the last one counted when the copy ended may have been half overwritten.
         let overwritten = written.map { Int(clamping: $0) + 1 - events } ?? end - events
         let first = min(end, max(start, overwritten))
         lost = first

@@ -1,24 +1,24 @@
 extension Flight: CustomStringConvertible {
     /// The calls of one handler.
     public struct Usage: Sendable, Hashable {
-        /// The handler; `nil` for those that there was no room to name.
+        /// The handler; `nil` for handlers that there was no room to name.
         public let handler: Handler?
-        /// How often it was called.
+        /// The number of calls.
         public let calls: Int
-        /// How long its calls took together, without the calls and sleeps that were nested in them.
+        /// The time of the calls together, without the calls and sleeps nested in them.
         public let time: Duration
-        /// The handler's longest call, with whatever was nested in it.
+        /// The handler's longest call, with the calls and sleeps nested in it.
         public let longest: Duration
     }
 
-    /// The handlers, those that took most time first.
+    /// The handlers, by the time of their calls, the longest time first.
     public var usage: [Usage] {
         Dictionary(grouping: calls.filter { $0.duration != nil }, by: \.handler).map { handler, calls in
             Usage(handler: handler, calls: calls.count, time: calls.ownTime, longest: calls.longest)
         }.ordered { ($1.time, "\($0.handler as Handler?)") < ($0.time, "\($1.handler as Handler?)") }
     }
 
-    /// A report of a page: what was under way at the end, how the time was spent, and the newest calls.
+    /// A report of a page: the calls under way at the end, the time by reasons and handlers, and the newest calls.
     public var description: String {
         guard let first = entries.first, let last = entries.last else {
             return "\(loop), process \(process): no events\n"
@@ -106,7 +106,7 @@ extension Flight: CustomStringConvertible {
 }
 
 extension Duration {
-    /// Three digits with a unit, for example `2.19 µs`.
+    /// The duration in three digits with a unit, for example `2.19 µs`.
     fileprivate var brief: String {
         let all = saturatedNanoseconds
         guard all < .max, self >= .zero else { return "\(self)" }

@@ -1,27 +1,29 @@
 extension Flight {
     /// A task, and its polls: the parts of it that ran until it waited.
     public struct TaskUsage: Sendable, Hashable {
-        /// The task's number, which no other task of the process has.
+        /// The task's number, unique in the process.
         public let number: UInt64
-        /// The task's name, and where it was started. For a task that is no loop's, the executor, without a name.
+        /// The task's name, and the place where it was started. For a task that belongs to no loop, the executor,
+        /// without a name.
         public let handler: Handler?
-        /// How often it was woken. The number of polls differs while it waits for its turn, and where events are lost.
+        /// The number of wakes. It differs from the number of polls while the task waits for its turn, and where events
+        /// are lost.
         public let wakes: Int
-        /// How often it was polled.
+        /// The number of polls.
         public let polls: Int
-        /// How long its polls took together, without the calls and sleeps that were nested in them.
+        /// The time of the polls together, without the calls and sleeps nested in them.
         public let time: Duration
-        /// The task's longest poll, with whatever was nested in it.
+        /// The task's longest poll, with the calls and sleeps nested in it.
         public let longest: Duration
-        /// The longest time from a wake to the poll that followed.
+        /// The longest time from a wake to the next poll.
         public let longestWait: Duration
 
-        /// For example `task "poller" (Daemon/main.swift:12), number 3`.
+        /// The handler and the number, for example `task "poller" (Daemon/main.swift:12), number 3`.
         public var name: String { "\(handler.map { "\($0)" } ?? "a task without a name"), number \(number)" }
     }
 
-    /// The tasks, those that were polled most first. A job of Swift's runtime that is none of a task has no number, and is
-    /// not among them. O(events).
+    /// The tasks, by their polls, the most polls first. A job of Swift's runtime that belongs to no task has no number,
+    /// and is not among them. O(events).
     public var tasks: [TaskUsage] {
         var wakes: [UInt64: (handler: Handler?, count: Int)] = [:]
         for entry in entries {

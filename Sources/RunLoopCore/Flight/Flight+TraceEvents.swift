@@ -1,10 +1,10 @@
 extension Flight {
-    /// Flights as a timeline in the JSON of Chrome's tracing, which Perfetto shows: a track for each loop, with its runs, calls
-    /// and sleeps. O(events).
+    /// Returns flights as a timeline in the JSON of Chrome's tracing, which Perfetto shows: a track for each loop, with
+    /// its runs, calls and sleeps. O(events).
     ///
-    /// Arrows lead from handlers to the calls that they have caused, also between loops of one process. Counters show the
-    /// lateness of timers, the blocks and jobs that wait, and the bytes of connections. Times are those of the wall clock, so
-    /// that flights of several loops and processes go together.
+    /// Arrows lead from handlers to the calls that they have caused, also between loops of one process. Counters show
+    /// the lateness of timers, the waiting blocks and jobs, and the bytes of connections. Times are the wall clock's,
+    /// so that flights of several loops and processes fit together.
     public static func traceEvents(of flights: [Flight]) -> String {
         var lines: [String] = []
         var (arrows, arrowCount) = (FlightArrows(flights), 0)
@@ -105,7 +105,7 @@ extension Flight {
 }
 
 extension Int64 {
-    /// Nanoseconds as a number of microseconds with three decimals, as Chrome's tracing has times.
+    /// This number of nanoseconds in microseconds with three decimals, as in Chrome's tracing.
     package var inMicroseconds: String {
         let (whole, rest) = quotientAndRemainder(dividingBy: 1000)
         return "\(whole)." + padded("\(rest.magnitude)", to: 3)

@@ -1,17 +1,17 @@
 extension Flight {
     /// The bytes that a connection has moved.
     public struct Traffic: Sendable, Hashable {
-        /// The connection: its name, and where it was made.
+        /// The connection: its name, and the place where it was made.
         public let connection: Handler?
-        /// The connection's descriptor. A later connection of the same name and place may have it, too.
+        /// The connection's descriptor. A later connection of the same name and place may have the same one.
         public let descriptor: Int32
-        /// How many bytes it has received from the system, with TLS encrypted ones.
+        /// The number of bytes received from the system; encrypted ones with TLS.
         public let received: Int
-        /// How many bytes it has sent, in the same way.
+        /// The number of bytes sent to the system; encrypted ones with TLS.
         public let sent: Int
     }
 
-    /// The connections that have moved bytes, those with most bytes first. O(events).
+    /// The connections that have moved bytes, the one with the most bytes first. O(events).
     public var traffic: [Traffic] {
         struct Key: Hashable {
             let connection: Handler?

@@ -3,9 +3,9 @@ extension Flight {
     public struct WakeUps: Sendable, Hashable {
         /// The reason.
         public let reason: ReasonToWake
-        /// How often.
+        /// The number of wake-ups.
         public let count: Int
-        /// How often nothing was called before the loop slept again.
+        /// The number of wake-ups after which nothing was called before the loop slept again.
         public let idle: Int
     }
 

@@ -12,13 +12,13 @@ public struct Flight: Sendable {
         public let kind: RunLoop.ItemKind
         /// The handler's name, if it has one.
         public let name: String?
-        /// The place in the program where it was made, for example `Daemon/main.swift:12`.
+        /// The place in the program where the handler was made, for example `Daemon/main.swift:12`.
         public let origin: String
 
         public var description: String { "\(kind)" + (name.map { " \"\($0)\"" } ?? "") + " (\(origin))" }
     }
 
-    /// Why a sleep of the loop has ended.
+    /// The reason why a sleep of the loop has ended.
     public enum ReasonToWake: Sendable, Hashable, CustomStringConvertible {
         /// A timer was due, or the run had reached its limit.
         case date
@@ -26,7 +26,7 @@ public struct Flight: Sendable {
         case source(Handler?)
         /// Another thread has posted something. The name is the system's, of at most 15 bytes.
         case thread(String)
-        /// None of these: for example a descriptor that was no longer watched.
+        /// Another reason, for example a descriptor that was no longer watched.
         case other
 
         public var description: String {
@@ -39,38 +39,37 @@ public struct Flight: Sendable {
         }
     }
 
-    /// Something that the loop did.
+    /// An event of the loop.
     public enum Event: Sendable, Hashable {
         /// A run in a mode began, or ended. Events within a call of a handler are nested in it.
         case runBegan(mode: String)
         case runEnded(mode: String)
-        /// A handler was called; `nil` for one that there was no room to name.
+        /// A handler was called; `nil` for a handler that there was no room to name.
         case callBegan(Handler?, mode: String)
-        /// The call that has just begun is the effect with that number. If another thread has posted it, the name of that
-        /// thread.
+        /// The call that has just begun is the effect with that number, posted by `thread` if that is another thread.
         case callHas(number: UInt64, thread: String?)
         /// The innermost call ended.
         case callEnded(duration: Duration)
-        /// The loop woke up, after so long, for that reason.
+        /// The loop woke up after a sleep of this duration, with this reason.
         case slept(Duration, by: ReasonToWake)
-        /// A block was posted, a timer was armed that fires once, a delayed call was requested, or a task was woken. The
-        /// call that follows from it has the same number.
+        /// A block was posted, a timer was armed that fires once, a delayed call was requested, or a task was woken.
+        /// The call that follows from it has the same number.
         case caused(Handler?, number: UInt64)
-        /// A connection has moved bytes, by that descriptor; by 65535, if it is greater.
+        /// A connection has moved bytes by this descriptor; 65535 for greater ones.
         case moved(Handler?, descriptor: Int32, received: Int, sent: Int)
     }
 
     /// An event with its time and depth.
     public struct Entry: Sendable, Hashable {
-        /// When it happened, on the loop's clock.
+        /// The time of the event, on the loop's clock.
         public let time: RunLoop.Instant
-        /// The number of calls that it is nested in.
+        /// The number of calls in which the event is nested.
         public let depth: Int
         /// The event.
         public let event: Event
-        /// For the call of a timer: how long after its date it began.
+        /// The time from a timer's date to the begin of its call; `nil` for other events.
         public let lateness: Duration?
-        /// For the poll of a task: the number of the task.
+        /// The number of the polled task; `nil` for other events.
         public let task: UInt64?
     }
 
@@ -78,13 +77,13 @@ public struct Flight: Sendable {
     public let loop: String
     /// The number of the process.
     public let process: Int
-    /// When recording began, on the loop's clock, and the wall clock's time then.
+    /// The start of the recording: on the loop's clock, and on the wall clock.
     public let begin: RunLoop.Instant
     public let wallTimeAtBegin: RunLoop.WallTime
-    /// How many events came before those that are kept.
+    /// The number of events that came before the kept ones.
     public let lost: Int
     /// The events, in their order.
     public let entries: [Entry]
-    /// How many events were written until now, lost ones too.
+    /// The number of events written until now, including lost ones.
     package let end: Int
 }

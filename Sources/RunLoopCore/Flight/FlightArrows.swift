@@ -1,6 +1,6 @@
 /// Finds the causes of calls in the flights of several loops.
 struct FlightArrows {
-    /// From a handler to a call that it has caused: the place of the cause's flight, and the times of both.
+    /// An arrow from a handler to a call that it has caused: the index of the cause's flight, and the times of both.
     typealias Arrow = (from: Int, begin: RunLoop.Instant, end: RunLoop.Instant)
 
     private struct Key: Hashable {
@@ -35,8 +35,8 @@ struct FlightArrows {
         }
     }
 
-    /// The cause of a call in the flight of another loop. A post has a number of its own; a task is woken again and again,
-    /// so the latest wake counts, once.
+    /// Returns the cause of a call in the flight of another loop. A post has a number of its own; a task is woken again
+    /// and again, so the latest wake counts, once.
     private mutating func findElsewhere(_ call: Flight.Call, of track: Int) -> (flight: Int, time: RunLoop.Instant)? {
         guard let effect = Flight.Effect(call.handler, call.task ?? call.cause?.number ?? 0) else { return nil }
         let key = Key(process: flights[track].process, effect: effect)

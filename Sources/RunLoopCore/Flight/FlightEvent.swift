@@ -1,23 +1,23 @@
-/// One event, as the ring holds it.
+/// One event, as stored in the ring.
 struct FlightEvent {
     enum Kind: UInt8 {
         case runBegan = 1, runEnded
         /// The number is the lateness of a timer, or the number of a task.
         case callBegan
-        /// The innermost call has the number of its cause. The name is that of the thread that has posted it, if that is
-        /// another one.
+        /// The number is the cause of the innermost call. The name is the thread that has posted it, if that is another
+        /// one.
         case callHas
         case callEnded
-        /// The number is how long the loop has slept. The name is that of the source or of the thread that woke it.
+        /// The number is the time that the loop has slept. The name is the source or the thread that woke it.
         case slept, sleptUntilDate, sleptUntilReady, sleptUntilMail
-        /// A call that the innermost one has caused: its handler, and the number by which it is found.
+        /// The innermost call has caused a call: the name is its handler, and the number identifies it.
         case caused
-        /// Bytes of a connection: the received ones in the lower half of the number, the sent ones in the upper half, and its
-        /// descriptor in the place of the mode.
+        /// The number holds a connection's received bytes in its lower half and the sent ones in its upper half. The
+        /// place of the mode holds its descriptor.
         case moved
     }
 
-    /// The number of a call that had no date.
+    /// The number for a call without a date.
     static let noLateness: Int64 = -1
 
     /// The time; the kind with the names and the depth; and a number that depends on the kind.

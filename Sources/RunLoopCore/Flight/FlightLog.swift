@@ -1,26 +1,26 @@
 internal import Synchronization
 
-/// Writes the events of a loop. It belongs to the loop's thread.
+/// Writes the events of a loop. On the loop's thread.
 final class FlightLog {
     let memory: FlightMemory
-    /// A number that no other log of the process has.
+    /// The log's number, unique in the process.
     let number = lastLog.wrappingAdd(1, ordering: .relaxed).newValue
-    // Unchecked, as the state of the loop that every call touches.
+    // Unchecked, like the state of the loop that every call accesses.
     @exclusivity(unchecked) private var names: FlightNames
     @exclusivity(unchecked) private var writer: FlightMemory.Writer
-    /// When the calls that are under way began, the innermost last.
+    /// The begins of the calls under way, the innermost last.
     @exclusivity(unchecked) private var begins = Begins()
-    /// The latenesses that were known when the last call began: a difference of one is that of the next call. So the loop
-    /// need not hand it over, which would cost each pass without a recorder five instructions.
+    /// The latenesses that were known when the last call began. The difference of one is the lateness of the next call,
+    /// so the loop need not pass it, which would cost each pass without a recorder five instructions.
     @exclusivity(unchecked) private var latenesses: (count: Int, sum: Int64)
     /// The time of the last event.
     @exclusivity(unchecked) private var last: RunLoop.Instant
-    /// Whether a sleep has begun whose end is not written down.
+    /// Set if a sleep has begun whose end is not written yet.
     @exclusivity(unchecked) var isAsleep = false
-    /// Whether its recorder has gone. Connections may still know it.
+    /// Set if the recorder has gone. Connections may still refer to the log.
     @exclusivity(unchecked) private var isOver = false
-    /// The connection that has moved bytes since the last event, which are not written down yet: a handler that reads and
-    /// answers is one event. The meter says so before it goes.
+    /// The connection that has moved bytes since the last event, which are not written yet: a handler that reads and
+    /// answers is one event. The meter's deinit calls ``willLose(_:)``.
     @exclusivity(unchecked) private var moved: UnownedReference<FlightMeter>?
 
     init(_ memory: FlightMemory, at now: RunLoop.Instant, latenesses: (count: Int, sum: Int64)) {
@@ -43,8 +43,8 @@ final class FlightLog {
 
     // MARK: Calls
 
-    /// A handler is about to be called. The clock is not read for that: nothing but the loop itself has run since the last
-    /// event, or since the pass read it.
+    /// Notes that a handler is about to be called. The clock is not read: nothing but the loop itself has run since the
+    /// last event, or since the pass read it.
     func callBegins(
         _ callee: Callee, in mode: RunLoop.Mode, passTime: RunLoop.Instant,
         latenesses known: (count: Int, sum: Int64)
@@ -56,7 +56,7 @@ final class FlightLog {
         if callee.kind.hasDate, callee.number != 0 { callHas(number: callee.number, from: nil) }
     }
 
-    /// The same for the handler of a source, which has neither a date nor a number, with the number of its name.
+    /// Notes a call of a source's handler, which has neither a date nor a number; `name` is the number of its name.
     @inline(__always)
     func callBegins(
         _ callee: @autoclosure () -> Callee, name: UInt32, in mode: RunLoop.Mode, passTime: RunLoop.Instant
@@ -73,7 +73,7 @@ final class FlightLog {
         begins.push(last)
     }
 
-    /// The call that has just begun is the effect of that number.
+    /// Notes that the call that has just begun is the effect with that number.
     func callHas(number: UInt64, from thread: ThreadName?) {
         let name = thread.map { names.number(of: $0) } ?? 0
         let (depth, value) = (max(0, begins.count - 1), Int64(bitPattern: number))
@@ -99,7 +99,7 @@ final class FlightLog {
         FlightProbes.callEnds(after: duration)
     }
 
-    /// A run begins, or has ended.
+    /// Notes that a run begins, or has ended.
     func noteRun(_ kind: FlightEvent.Kind, in mode: RunLoop.Mode, at now: RunLoop.Instant) {
         if moved != nil { writeMoved() }
         last = now
@@ -108,20 +108,20 @@ final class FlightLog {
 
     // MARK: Causes
 
-    /// The loop has slept since the last event, until a source was ready.
+    /// Notes that the loop has slept since the last event, until a source was ready.
     @inline(__always)
     func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: @autoclosure () -> Callee, name: UInt32) {
         let slept = wokeUp(.sleptUntilReady, name, mode, now)
         FlightProbes.sleepEnds(after: slept, by: "descriptor", source().name ?? "")
     }
 
-    /// The same, until a thread posted something.
+    /// Notes that the loop has slept since the last event, until a thread posted something.
     func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by thread: ThreadName) {
         let slept = wokeUp(.sleptUntilMail, names.number(of: thread), mode, now)
         FlightProbes.sleepEnds(after: slept, by: "thread", "\(thread)")
     }
 
-    /// The same, until a date, or for no known reason.
+    /// Notes that the loop has slept since the last event, until a date or for no known reason.
     func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, atDate: Bool) {
         let slept = wokeUp(atDate ? .sleptUntilDate : .slept, 0, mode, now)
         FlightProbes.sleepEnds(after: slept, by: atDate ? "date" : "other", "")
@@ -137,20 +137,20 @@ final class FlightLog {
         return slept
     }
 
-    /// The innermost call, or the loop itself, has caused a call. The clock is not read for that.
+    /// Notes that the innermost call, or the loop itself, has caused a call. The clock is not read.
     func causes(_ callee: Callee) {
         write(.caused, name: names.number(of: callee), value: Int64(bitPattern: callee.number))
         FlightProbes.posts(callee)
     }
 
-    /// A number for a post, which no other post of the process has.
+    /// Returns a number for a post, unique in the process.
     static func numberOfPost() -> UInt64 { lastPost.wrappingAdd(1, ordering: .relaxed).newValue }
 
     // MARK: Bytes
 
     func name(of callee: Callee) -> UInt32 { names.number(of: callee) }
 
-    /// A connection has moved bytes, the first ones since the last event.
+    /// Notes that a connection has moved bytes, the first ones since the last event.
     @inline(__always)
     func noteFirstBytes(of meter: FlightMeter) {
         guard !isOver else { return }
@@ -169,8 +169,8 @@ final class FlightLog {
     }
 }
 
-/// When calls began, the innermost last.
-// Memory of its own, because an array asks at each change whether it is shared, and checks each index.
+/// The times at which calls began, the innermost last.
+// Memory of its own, because an array checks at each change whether it is shared, and checks each index.
 private struct Begins: ~Copyable {
     private var dates = UnsafeMutablePointer<RunLoop.Instant>.allocate(capacity: 64)
     private var capacity = 64

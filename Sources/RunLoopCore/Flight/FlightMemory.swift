@@ -4,10 +4,10 @@ internal import Synchronization
 
 /// The memory of a flight: a page that describes it, a list of names, and a ring of events.
 ///
-/// All numbers are 64 bits long and in the byte order of the machine. The loop's thread writes; any thread may read, and so
-/// may any process, if the memory is that of a file. A name or an event is complete before it is counted.
+/// All numbers are 64 bits long and in the byte order of the machine. The loop's thread writes; any thread may read,
+/// and so may any process if the memory is a file's. A name or an event is complete before it is counted.
 final class FlightMemory: Sendable {
-    /// The numbers of the first page, by their places.
+    /// The indices of the numbers in the first page.
     enum Field: Int {
         case mark, events, nameBytes, process, wallTime, loopTime
         case written, namesUsed, titleLength
@@ -16,7 +16,7 @@ final class FlightMemory: Sendable {
     static let pageSize = 4096
     static let mark: UInt64 = 0x3330_5448_4749_4c46  // "FLIGHT03"
     static let eventSize = 3 * MemoryLayout<UInt64>.size
-    /// Where the title begins in the first page, and the bytes that it may have.
+    /// The offset of the title in the first page, and its greatest length in bytes.
     static let (titleStart, longestTitle) = (128, 256)
 
     let size: Int
@@ -25,7 +25,7 @@ final class FlightMemory: Sendable {
     // Unsafe, because it is a pointer: to memory that lives as long as this object and is read and written atomically,
     // word by word.
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer
-    /// For the memory of a file: that file, which another program may shorten. Unsafe, because nothing but its deinit uses it.
+    /// The mapped file, if any; another program may shorten it. Unsafe, because only the deinit uses it.
     private nonisolated(unsafe) let mapped: OpaquePointer?
 
     /// Maps the file at `path`, or memory without a file. `nameBytes` is a multiple of 8.
@@ -35,11 +35,11 @@ final class FlightMemory: Sendable {
         var descriptor: Int32 = -1
         defer { if descriptor >= 0 { close(descriptor) } }
         if let path {
-            // The flight of the process before may say why that has ended.
+            // The flight of the previous process may show why that process ended.
             rename(path, path + ".1")
             descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { throw .file(path, errno: errno) }
-            // Allocated now: a page that the file system has no room for would end the process later.
+            // Allocated now: a page for which the file system has no room would end the process later.
             let status = posix_fallocate(descriptor, 0, off_t(size))
             guard status == 0 else { throw .file(path, errno: status) }
         }
@@ -73,17 +73,17 @@ final class FlightMemory: Sendable {
         set { word(at: field.rawValue * 8).pointee.store(newValue, ordering: .releasing) }
     }
 
-    /// Writes events one after another. It keeps the memory alive no longer than its owner does.
+    /// Writes events one after another. Does not keep the memory alive.
     ///
-    /// Unsafe: it advances a pointer, because to find the place of each event from its number took fifteen instructions of
-    /// the hundred for an event.
+    /// Unsafe: it advances a pointer, because finding the place of each event from its number took fifteen of the
+    /// hundred instructions for an event.
     struct Writer {
         typealias Word = UnsafeMutablePointer<Atomic<UInt64>>
         private var next: Word
         private let (start, end, counter): (Word, Word, Word)
         private var written: UInt64 = 0
 
-        /// A writer that begins with the first place of the ring.
+        /// Creates a writer that begins with the first place of the ring.
         init(_ memory: FlightMemory) {
             let ring = FlightMemory.pageSize + memory.nameBytes
             start = memory.word(at: ring)
@@ -115,11 +115,11 @@ final class FlightMemory: Sendable {
         }
     }
 
-    /// A copy, for example while the loop goes on. Events that were overwritten meanwhile are told by the second count.
+    /// Returns a copy, perhaps made while the loop runs; `written` shows which events were overwritten meanwhile.
     func copy() -> (bytes: [UInt8], written: UInt64) {
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { room, count in
             let words = UnsafeMutableRawBufferPointer(room).assumingMemoryBound(to: UInt64.self)
-            // The counts first: whatever they count is complete.
+            // The counts first: everything that they count is complete.
             for index in 0..<size / 8 { words[index] = word(at: index * 8).pointee.load(ordering: .acquiring) }
             count = size
         }
@@ -129,9 +129,9 @@ final class FlightMemory: Sendable {
 
 /// The reason why a flight cannot be recorded or read. `Sendable`.
 public enum FlightError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// A file, or memory, is not to be had, for the reason that the system gives.
+    /// The system refuses a file, or memory, with this error.
     case file(String, errno: Int32)
-    /// The bytes are no flight, or one of another version.
+    /// The bytes are not a flight, or a flight of another version.
     case notAFlight
 
     public var description: String {

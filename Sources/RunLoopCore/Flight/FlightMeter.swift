@@ -1,10 +1,10 @@
-/// Counts the bytes of a connection for a recorder. It belongs to the loop's thread.
+/// Counts the bytes of a connection for a recorder. On the loop's thread.
 package final class FlightMeter {
-    /// As an event has it.
+    /// The descriptor, in the form of an event.
     let descriptor: UInt16
     let name: UInt32
     private let log: FlightLog
-    /// The bytes that are not written down yet. Unchecked, as the state of the log.
+    /// The bytes that are not written yet. Unchecked, like the state of the log.
     @exclusivity(unchecked) private var received: UInt32 = 0
     @exclusivity(unchecked) private var sent: UInt32 = 0
 
@@ -33,7 +33,7 @@ package final class FlightMeter {
         log.noteFirstBytes(of: self)
     }
 
-    /// The bytes as an event has them.
+    /// Takes the counted bytes, in the form of an event.
     func takeBytes() -> Int64 {
         defer { (received, sent) = (0, 0) }
         return Int64(sent) << 32 | Int64(received)

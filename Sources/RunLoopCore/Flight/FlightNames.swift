@@ -1,4 +1,4 @@
-/// The names in the memory of a flight, each with a number. It belongs to the loop's thread.
+/// The names in the memory of a flight, each with a number. On the loop's thread.
 struct FlightNames {
     private struct Key: Hashable {
         let kind: UInt8
@@ -11,24 +11,24 @@ struct FlightNames {
         var words: (UInt64, UInt64) = (0, 0)
         var kind: UInt8 = .max
         var number: UInt32 = 0
-        /// Keeps the memory to which the words refer.
+        /// The owner of the memory to which the words refer.
         var name: String?
     }
 
-    /// Stand for the kinds of a thread and of a mode. Those of calls are their places among all kinds.
+    /// The codes of threads and of modes. The codes of calls are the indices of their kinds.
     static let thread: UInt8 = 253
     static let mode: UInt8 = 254
-    /// A name for whatever has no room.
+    /// The code of the name that replaces names for which there is no room.
     static let other: UInt8 = 255
 
     private let memory: FlightMemory
     private var numbers: [Key: UInt32] = [:]
-    /// The names that were asked for last, by a part of their hash: most calls find theirs without hashing a string.
+    /// The names used last, by a part of their hash: most calls find theirs without hashing a string.
     private var recent = [Recent](repeating: Recent(), count: 256)
-    /// The name that was asked for last. All connections of a listener have the same.
+    /// The name used last. All connections of a listener have the same.
     private var last = Recent()
     private var modes: [UInt16] = []
-    /// The mode that was asked for last, in which most calls are.
+    /// The mode used last; most calls are in it.
     private var recentMode: (id: Int, number: UInt16) = (-1, 0)
     private var threads: [ThreadName: UInt32] = [:]
 
@@ -39,7 +39,7 @@ struct FlightNames {
 
     @inline(__always)
     mutating func number(of callee: Callee) -> UInt32 {
-        // Unsafe: strings with the same two words are equal. To compare them as strings took four times as long, because
+        // Unsafe: strings with the same two words are equal. Comparing them as strings took four times as long, because
         // they were retained.
         let words = unsafeBitCast(callee.name, to: (UInt64, UInt64).self)
         if last.origin == callee.origin.bits, last.words == words, last.kind == callee.kind.code { return last.number }
@@ -49,7 +49,7 @@ struct FlightNames {
     @inline(never)
     private mutating func findRecent(_ callee: Callee) -> UInt32 {
         let (code, bits) = (callee.kind.code, callee.origin.bits)
-        // A task that is no loop's goes by its number, which is its name elsewhere.
+        // A task that belongs to no loop is recorded without its name, which is its number.
         let name = callee.kind == .executor ? nil : callee.name
         let words = unsafeBitCast(name, to: (UInt64, UInt64).self)
         let hash = bits ^ bits >> 48 &* 31 ^ words.0 ^ words.1 >> 4 ^ UInt64(code) << 3
@@ -74,7 +74,7 @@ struct FlightNames {
     private mutating func find(_ key: Key, _ origin: RunLoop.Origin) -> UInt32 {
         if let number = numbers[key] { return number }
         if let number = add(key, file: origin.file, line: origin.line) { return number }
-        // Names that a program makes at run time may be any number; the line says most.
+        // A program may make any number of names at run time; the line says most.
         guard key.name != nil else { return 0 }
         return find(Key(kind: key.kind, origin: key.origin, name: nil), origin)
     }
@@ -96,14 +96,14 @@ struct FlightNames {
 
     mutating func number(of thread: ThreadName) -> UInt32 {
         if let number = threads[thread] { return number }
-        // Names of threads may be any number, too.
+        // The number of threads' names is not limited either.
         guard threads.count < 1024 else { return 0 }
         let number = add(Key(kind: Self.thread, origin: 0, name: "\(thread)"), file: "", line: 0) ?? 0
         threads[thread] = number
         return number
     }
 
-    /// - Returns: `nil` if there is no room for it.
+    /// - Returns: the number of the name; `nil` if there is no room for it.
     private mutating func add(_ key: Key, file: String, line: UInt32) -> UInt32? {
         let (name, file) = (Array((key.name ?? "").utf8.prefix(512)), Array(file.utf8.prefix(512)))
         var bytes: [UInt8] = [key.kind, key.name == nil ? 0 : 1]
@@ -113,7 +113,7 @@ struct FlightNames {
         bytes += name + file
         while bytes.count % 8 != 0 { bytes.append(0) }
         let used = Int(memory[.namesUsed])
-        // A part is kept for names without text: those of lines.
+        // A part is reserved for the names of lines, which have no text.
         let room = key.name == nil || key.kind == Self.mode ? memory.nameBytes : memory.nameBytes / 4 * 3
         guard used + bytes.count <= room else { return nil }
         memory.write(bytes, at: FlightMemory.pageSize + used)
@@ -125,7 +125,7 @@ struct FlightNames {
 }
 
 extension RunLoop.ItemKind {
-    /// Whether it fires at a date.
+    /// A Boolean value that indicates whether the item fires at a date.
     @inline(__always)
     var hasDate: Bool {
         switch self {
@@ -134,7 +134,7 @@ extension RunLoop.ItemKind {
         }
     }
 
-    /// Whether a call of it is a poll of a task.
+    /// A Boolean value that indicates whether a call of the item is a poll of a task.
     @inline(__always)
     var isOfTasks: Bool {
         switch self {
@@ -143,8 +143,8 @@ extension RunLoop.ItemKind {
         }
     }
 
-    /// The number that stands for it in a flight: its place among all kinds.
-    // Unsafe: that is how the compiler numbers the cases, which a test checks. To look for it in the list took 150 of the
-    // 2,150 instructions of a timer's fire.
+    /// The number of the kind in a flight: its index among all kinds.
+    // Unsafe: the compiler numbers the cases so, which a test checks. Searching the list took 150 of the 2,150
+    // instructions of a timer's fire.
     var code: UInt8 { unsafeBitCast(self, to: UInt8.self) }
 }

@@ -1,6 +1,6 @@
 internal import CShims
 
-/// The probes for bpftrace and SystemTap. Each asks whether anybody watches it, which is one load.
+/// The probes for bpftrace and SystemTap. Each checks whether it is watched, which is one load.
 enum FlightProbes {
     @inline(__always)
     static func callBegins(_ makeCallee: @autoclosure () -> Callee, _ lateness: Int64?) {
@@ -38,7 +38,7 @@ enum FlightProbes {
         }
     }
 
-    /// The kind, the name and the file, as C has them.
+    /// Calls `body` with the kind, the name and the file as C strings.
     @inline(never)
     private static func withWords(
         of callee: Callee, _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>) -> Void

@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// The calls that a loop is making, for a thread that watches the loop. Kept only while one does.
+/// The calls that a loop is making. Kept only while a thread watches the loop.
 final class DispatchRecord: Sendable {
     struct Call: Sendable {
-        /// Distinguishes it from every other call of the loop.
+        /// The call's number, unique in the loop.
         let number: UInt64
         let callee: Callee
         let mode: RunLoop.Mode
@@ -13,21 +13,21 @@ final class DispatchRecord: Sendable {
     /// The event at which the watching thread looks again, besides the dates that it knows.
     enum Awaited {
         case nothing
-        /// A call: none is under way. In a simulation, a call that takes time.
+        /// The begin of a call, while none is under way. In a simulation, the begin of work that takes time.
         case call
         /// The end of the call with that number.
         case end(of: UInt64)
     }
 
     private struct State {
-        /// The calls and runs that are under way, the innermost last. A run is `nil`: it does not block the loop.
+        /// The calls and runs under way, the innermost last. A run is `nil`: it does not block the loop.
         var calls: [Call?] = []
         var lastNumber: UInt64 = 0
         var awaited = Awaited.nothing
-        /// When the call ended whose end was awaited.
+        /// The time at which the awaited call ended.
         var end: RunLoop.Instant?
 
-        /// Whether the watching thread awaits the news that the innermost call has ended, or runs the loop.
+        /// Notes that the innermost call has ended, or runs the loop; returns whether the watching thread awaits that.
         mutating func ends(at now: RunLoop.Instant) -> Bool {
             guard case .end(let number) = awaited, let call = calls.last ?? nil, call.number == number else {
                 return false
@@ -36,7 +36,7 @@ final class DispatchRecord: Sendable {
             return true
         }
 
-        /// Whether the watching thread awaits a call.
+        /// Notes that a call begins; returns whether the watching thread awaits one.
         mutating func begins() -> Bool {
             guard case .call = awaited else { return false }
             awaited = .nothing
@@ -46,23 +46,24 @@ final class DispatchRecord: Sendable {
 
     private let state = Locked(State())
     let thread: pthread_t
-    /// Whether calls take no time unless they say so.
+    /// Indicates whether calls take no time unless they say so.
     let isVirtual: Bool
     private let wakeWatcher = Locked<@Sendable () -> Void>({})
 
-    /// On the loop's thread.
+    /// Creates the record of the calling thread's loop.
     init(isVirtual: Bool) {
         self.isVirtual = isVirtual
         thread = pthread_self()
     }
 
-    /// Called once, on the watching thread, before it looks. `wake` has that thread look; it is called on the loop's.
+    /// Sets the function that has the watching thread look; it is called on the loop's thread. Called once, on the
+    /// watching thread, before it looks.
     func watch(waking wake: @escaping @Sendable () -> Void) {
         wakeWatcher.withLock { $0 = wake }
     }
 
-    /// Looks, on the watching thread. `body` is given the call that blocks the loop now, how many calls there were, and
-    /// when the call whose end was awaited ended or ran the loop. It returns the event at which to look again.
+    /// Calls `body`, on the watching thread, with the call that blocks the loop now, the number of calls so far, and
+    /// the time at which the awaited call ended or ran the loop. `body` returns the event at which to look again.
     func look(_ body: (_ current: Call?, _ count: UInt64, _ end: RunLoop.Instant?) -> Awaited) {
         state.withLock { state in
             state.awaited = body(state.calls.last ?? nil, state.lastNumber, state.end.take())
@@ -84,8 +85,8 @@ final class DispatchRecord: Sendable {
         }
     }
 
-    /// Ends the innermost call. The call around it continues, and from now on that call blocks the loop if it does not
-    /// return. Calls that began before anybody watched are unknown.
+    /// Ends the innermost call. The call around it continues, and blocks the loop from now on if it does not return.
+    /// Calls that began before the loop was watched are unknown.
     func end(at now: RunLoop.Instant) {
         change { state in
             let wakes = state.ends(at: now)
@@ -95,19 +96,20 @@ final class DispatchRecord: Sendable {
         }
     }
 
-    /// The call that is under way is about to take virtual time.
+    /// Notes that the call under way is about to take virtual time.
     fileprivate func takesTime() {
         change { ($0.calls.last ?? nil) != nil && $0.begins() }
     }
 
-    /// Changes the state. If `body` returns `true`, the watching thread looks.
+    /// Changes the state, and has the watching thread look if `body` returns `true`.
     private func change(_ body: (inout State) -> Bool) {
         if state.withLock(body) { wakeWatcher.withLock(\.self)() }
     }
 }
 
 extension RunLoop {
-    /// The call that the loop is making is about to take virtual time: its thread works, or waits for another one.
+    /// Notes that the call that the loop is making is about to take virtual time: its thread works, or waits for
+    /// another one.
     package func callTakesTime() {
         record?.takesTime()
     }

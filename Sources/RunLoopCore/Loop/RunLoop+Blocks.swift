@@ -32,8 +32,8 @@ extension RunLoop {
     static let timePerTurn = Duration.milliseconds(5)
 
     /// Runs the blocks that wait for `mode` now, up to the limit of a turn. The remaining blocks run in the next turn,
-    /// before blocks that they post, and a nested run does not see the rest of the batch. The turn of a run that was
-    /// stopped runs them all, because they were posted before the stop.
+    /// before blocks that they post, and a nested run does not see the rest of the batch. The turn of a stopped run
+    /// runs all of them, because they were posted before the stop.
     func performBlocks(in mode: Mode) -> Bool {
         guard !blocks.isEmpty else { return false }
         let isCommon = commonModes.contains(mode)

@@ -1,9 +1,9 @@
 // The heart of the loop: one pass, step by step. The steps have the numbers of the page *How a pass runs*.
 
 extension RunLoop {
-    /// One pass of the innermost run.
+    /// Makes one pass of the innermost run.
     ///
-    /// - Returns: why the run is to end now, or `nil` if another pass is to follow.
+    /// - Returns: the reason why the run is to end now, or `nil` if another pass is to follow.
     func pass() -> RunResult? { pass(afterHostsSleep: false) }
 
     /// Continues a pass at step 4 after a host slept for this loop.
@@ -13,7 +13,7 @@ extension RunLoop {
         return pass(afterHostsSleep: true)
     }
 
-    // Inlined, so that a pass of the loop's own has no trace of the other.
+    // Inlined, so that a pass of the loop's own has no trace of a host's.
     @inline(__always)
     private func pass(afterHostsSleep: Bool) -> RunResult? {
         let run = innermostRun!
@@ -23,27 +23,27 @@ extension RunLoop {
         var (didWork, handledSource) = (false, false)
 
         if !afterHostsSleep {
-            // 1. Observers are called.
+            // 1. Call observers.
             notify(.beforeTimers, in: mode)
             notify(.beforeSources, in: mode)
 
-            // 2. Blocks that were posted before this point, here or from other threads.
+            // 2. Run blocks that were posted before this point, here or from other threads.
             collectMail()
             didWork = !blocks.isEmpty && performBlocks(in: mode)
 
-            // 3. Custom sources that were signalled, and blocks once more if there were any.
+            // 3. Serve signalled custom sources, and run blocks once more if there were any.
             handledSource = !signals.isEmpty && serveSignalled(in: mode, onlyFirst: run.returnsAfterSource)
             if handledSource { didWork = performBlocks(in: mode) || didWork }
         }
 
-        // 4. How long to sleep: not at all if there is something to do, or nothing left to wait for.
+        // 4. Find the time to sleep until: none if there is something to do, or nothing left to wait for.
         var wakeTime = run.isPoll || handledSource ? nil : self.wakeTime(in: mode, until: run.limit)
         let announcesSleep = wakeTime != nil
         if announcesSleep, !afterHostsSleep, notify(.beforeWaiting, in: mode) {
             wakeTime = self.wakeTime(in: mode, until: run.limit)
         }
 
-        // 5. The one line that touches the world.
+        // 5. Wait: the one line that touches the world.
         var outcome = WaitOutcome.woke
         var sleeps = false
         if ready.isEmpty {
@@ -56,15 +56,15 @@ extension RunLoop {
         let slept = sleeps || afterHostsSleep
         if announcesSleep || afterHostsSleep { notify(.afterWaiting, in: mode) }
 
-        // 6. Mail that came meanwhile; and the clock, once. An item that is armed or joins the mode from here on waits
-        // for another pass.
+        // 6. Collect mail that came meanwhile, and read the clock, once. An item that is armed or joins the mode from
+        //    here on waits for another pass.
         collectMail()
         let now = driver.now
         (freshTime, passTime) = (now, now)
         if slept && isWatched { watchedWakeUp(in: mode, at: now) }
         let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
 
-        // 7. Timers that are due at that reading, straight from the queue: a nested run may have fired some in between.
+        // 7. Fire timers due at that reading, straight from the queue: a nested run may have fired some in between.
         var fired = 0
         while let lane = timers.dueLane(in: mode, at: now) {
             guard let due = timers.popDue(from: lane, in: mode, at: now, before: mark) else { continue }
@@ -74,7 +74,7 @@ extension RunLoop {
         timers.restore()
         statistics.count(fires: fired, slept: slept)
 
-        // 8. Descriptors that were found ready, and blocks once more.
+        // 8. Serve descriptors that were found ready, and run blocks once more.
         if !ready.isEmpty && serveReady(in: mode) { handledSource = true }
         if !blocks.isEmpty && performBlocks(in: mode) { didWork = true }
         didWork = didWork || handledSource || fired > 0
@@ -94,7 +94,7 @@ extension RunLoop {
         return true
     }
 
-    /// Until when to sleep; `nil` if there is something to do at once, or nothing to wait for.
+    /// Returns the date until which to sleep; `nil` if there is something to do at once, or nothing to wait for.
     private func wakeTime(in mode: Mode, until limit: Instant) -> Instant? {
         guard !innermostRun!.isStopped, !isWakeUpPending, ready.isEmpty, !mailbox.hasMail else { return nil }
         guard blocks.isEmpty || !hasBlocks(for: mode) else { return nil }
@@ -104,8 +104,8 @@ extension RunLoop {
         return wakeTime == .distantFuture || wakeTime > recentTime() ? wakeTime : nil
     }
 
-    /// The limit is reached when the clock is past it, or when a pass at exactly that time found nothing to do: an item
-    /// that is due at the limit still fires, even if a callback ends at the limit.
+    /// Returns whether the clock is past the limit, or a pass at exactly that time found nothing to do: an item that is
+    /// due at the limit still fires, even if a callback ends at the limit.
     private func hasReached(_ limit: Instant, passTime: Instant, didWork: Bool) -> Bool {
         guard limit != .distantFuture else { return false }
         return recentTime() > limit || (passTime >= limit && !didWork)

@@ -1,22 +1,23 @@
 internal import Synchronization
 
 extension RunLoop {
-    /// How many runs of one loop may be nested in another. A level takes up to 0.9 KB of the stack in a release build
-    /// and 4.1 KB in a debug build, besides the callback's own use.
+    /// The greatest number of runs of one loop nested in another. A level takes up to 0.9 KB of the stack in a release
+    /// build and 4.1 KB in a debug build, besides the callback's own use.
     static let deepestNesting = 500
 
     /// Runs the loop in `mode` until a limit, until it is stopped, or until nothing is left to wait for:
     /// `CFRunLoopRunInMode`, with its results.
     ///
-    /// If nothing is scheduled in the mode, it returns `finished` at once, whatever the limit.
+    /// If nothing is scheduled in the mode, returns `finished` at once, whatever the limit.
     ///
-    /// You may call it within any callback, in any mode, up to 500 runs deep; one more traps. An item that is due
-    /// exactly at the limit still fires. If there are several reasons to end, the first of `handledSource`, `timedOut`,
+    /// Can be called within any callback, in any mode, up to 500 runs deep; one more traps. An item that is due exactly
+    /// at the limit still fires. If there are several reasons to end, the first of `handledSource`, `timedOut`,
     /// `starved`, `stopped` and `finished` is returned. On the loop's thread.
     ///
     /// - Parameters:
     ///   - mode: the mode; only items scheduled in it take part.
-    ///   - limit: when to return. If it is not later than now, the run makes exactly one pass, which does not sleep.
+    ///   - limit: the date at which to return. If it is not later than now, the run makes exactly one pass, which does
+    ///     not sleep.
     ///   - returnAfterSourceHandled: whether to return once a source has been handled. Timers and blocks are not
     ///     sources.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
@@ -31,10 +32,10 @@ extension RunLoop {
 
     /// Runs the loop in `mode` until a source has been handled, or until the date.
     ///
-    /// Timers may fire any number of times meanwhile; they do not end the run. On the loop's thread.
+    /// Timers may fire any number of times meanwhile without ending the run. On the loop's thread.
     ///
-    /// - Returns: `false` if the mode was empty and nothing was run, if on virtual time nothing can ever happen any
-    ///   more, or if the loop's ``LoopThread`` is to end; otherwise `true`.
+    /// - Returns: `false` if the mode was empty and nothing was run, if on virtual time nothing can happen any more, or
+    ///   if the loop's ``LoopThread`` is to end; otherwise `true`.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     @discardableResult
     public func run(mode: Mode, before limit: Instant) -> Bool {
@@ -44,15 +45,15 @@ extension RunLoop {
 
     /// Runs the loop in the default mode until nothing is left in it.
     ///
-    /// A stop does not end it: it starts another run. To run a loop that can be stopped, use
+    /// A stop does not end this method, which starts another run. To run a loop that can be stopped, use
     /// ``run(in:until:returnAfterSourceHandled:)``. On the loop's thread.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func run() {
         while run(mode: .default, before: .distantFuture) {}
     }
 
-    /// Runs the loop in the default mode until the date, or until nothing is left in it. It makes at least one pass,
-    /// and a stop does not end it. On the loop's thread.
+    /// Runs the loop in the default mode until the date, or until nothing is left in it. Makes at least one pass, and
+    /// is not ended by a stop. On the loop's thread.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func run(until limit: Instant) {
         while run(mode: .default, before: limit) && limit > now {}
@@ -66,7 +67,7 @@ extension RunLoop {
 
     /// Makes exactly one pass in `mode` without sleeping, which serves everything that is due. On the loop's thread.
     ///
-    /// - Returns: why the run ended: `timedOut`, or `finished` if the mode is empty and no pass was made.
+    /// - Returns: the reason why the run ended: `timedOut`, or `finished` if the mode is empty and no pass was made.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     @discardableResult
     public func poll(in mode: Mode = .default) -> RunResult {
@@ -84,18 +85,18 @@ extension RunLoop {
         return isEmpty(mode) ? nil : timers.earliestDate(in: mode) ?? .distantFuture
     }
 
-    /// The first date in `mode`, which may have passed; `nil` if nothing in it has a date. On the loop's thread,
-    /// O(number of items with a date in the mode).
+    /// Returns the first date in `mode`, which may have passed; `nil` if nothing in it has a date. On the loop's
+    /// thread, O(number of items with a date in the mode).
     public func nextFireDate(forMode mode: Mode) -> Instant? {
         checkThread()
         return timers.earliestDate(in: mode)
     }
 
-    /// One pass for a host. It is made even in an empty mode: the host may have woken up for something in another one.
+    /// Makes one pass for a host, even in an empty mode: the host may have woken up for something in another one.
     ///
     /// - Parameters:
     ///   - afterSleep: whether the host has slept in the mode, and the pass continues from there.
-    ///   - isAnnounced: whether observers were told of a sleep before, and whether they are now.
+    ///   - isAnnounced: whether a sleep was announced to observers before, and whether one is now.
     /// - Returns: `timedOut` if the host is to continue.
     func runForHost(in mode: Mode, afterSleep: Bool, isAnnounced: inout Bool) -> RunResult {
         let stopsAfterOnePass = beginRun(in: mode, until: .distantPast, returnsAfterSource: false)
@@ -113,7 +114,8 @@ extension RunLoop {
         return result
     }
 
-    /// The observers of the next pass, up to the sleep. They do not know that the host sleeps in its place.
+    /// Calls the observers of the next pass, up to the sleep. They cannot tell that the host sleeps in the loop's
+    /// place.
     @inline(never)
     private func announceHostsSleep(in mode: Mode) -> Bool {
         guard !innermostRun!.isStopped, !mailbox.hasMail, dateOfWork(in: mode) > recentTime() else { return false }
@@ -123,7 +125,7 @@ extension RunLoop {
         return true
     }
 
-    /// One run. `nil` if there was nothing to run, so that no observer was called.
+    /// Makes one run. Returns `nil` if there was nothing to run, so that no observer was called.
     // Inlined, because the processor does not predict returns after a system call: one more call on the way cost 8 ns
     // of a pass.
     @discardableResult
@@ -135,7 +137,7 @@ extension RunLoop {
         return result
     }
 
-    /// - Returns: whether the run makes a single pass, for the blocks that were posted before a stop that came first.
+    /// - Returns: whether the run makes a single pass, to run blocks posted before an earlier stop.
     @inline(__always)
     private func beginRun(in mode: Mode, until limit: Instant, returnsAfterSource: Bool) -> Bool {
         checkThread()
@@ -192,7 +194,7 @@ extension RunLoop {
         outerRuns.append(run)
     }
 
-    /// There is nothing to run, and nobody is called.
+    /// Ends a run in an empty mode, without calling any observer.
     @inline(never)
     private func foundEmpty(_ mode: Mode) -> RunResult? {
         if trace != nil && outerRuns.isEmpty { tellOfModesNeverRun(after: mode) }
@@ -216,19 +218,19 @@ extension RunLoop {
         timers.notesJoins = innermostRun != nil
     }
 
-    /// Whether a limit is not later than now. The clock is not read if that makes no difference.
+    /// Returns whether a limit is not later than now. The clock is not read if that makes no difference.
     func hasCome(_ limit: Instant) -> Bool {
         limit == .distantPast || (limit != .distantFuture && limit <= now)
     }
 
-    /// Whether no timer, source or block is in `mode`, so that it is not worth a run. On the loop's thread.
+    /// Returns whether no timer, source or block is in `mode`, so that a run would end at once. On the loop's thread.
     @inline(__always)
     package func isEmpty(_ mode: Mode) -> Bool {
         if isKeptAlive(mode) { return false }
         return !timers.hasMembers(in: mode) && (blocks.isEmpty || !hasBlocks(for: mode))
     }
 
-    /// Whether other threads have asked for something that was not taken.
+    /// A Boolean value that indicates whether requests of other threads wait to be taken.
     @inline(__always)
     package var hasMail: Bool { mailbox.hasMail }
 
@@ -257,7 +259,8 @@ extension RunLoop {
         if mail.requests.isEmpty { swap(&requests, &mail.requests) }
     }
 
-    /// Ends the run that was the innermost one when another thread asked, or else the one that now is, or the next one.
+    /// Ends the run that was the innermost one when another thread asked, or else the present innermost one, or the
+    /// next one.
     private func stop(activation number: UInt64) {
         if let index = outerRuns.lastIndex(where: { $0.number == number }) {
             outerRuns[index].isStopped = true

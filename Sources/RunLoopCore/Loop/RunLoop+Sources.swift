@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// Calls the observers of an activity: those that are there when it begins and are not invalidated meanwhile.
+    /// Calls the observers of an activity that are there when it begins and are not invalidated meanwhile.
     ///
     /// - Returns: whether there were any.
     @discardableResult
@@ -25,7 +25,7 @@ extension RunLoop {
             guard source.serve([], in: self) else { continue }
             statistics.sources += 1
             served = true
-            // A nested run may have found it on the stack.
+            // A nested run may have found the source on the stack.
             if source.signalNumber != 0 { signals.lookAgain() }
             if onlyFirst { break }
         }
@@ -38,7 +38,7 @@ extension RunLoop {
         if hasOrderedDescriptors { ready.sort { descriptors[$0]?.object.order ?? 0 } }
         while let (token, found) = ready.popFirst() {
             guard let source = descriptors[token] else { continue }
-            // Kept by one reference that counts, because its handler may take it out.
+            // Retained, because the handler may remove the source.
             source.retain()
             if source.with({ serve($0, found, in: mode) }) { handled = true }
             source.release()
@@ -46,7 +46,8 @@ extension RunLoop {
         return handled
     }
 
-    /// A source that is not in the mode, or is being called, is parked; its level-triggered descriptor will report again.
+    /// Serves a source, or parks it if it is not in the mode or is being called; its level-triggered descriptor will
+    /// report again.
     @inline(__always)
     private func serve(_ source: Source, _ found: DescriptorEvents, in mode: Mode) -> Bool {
         let isInMode = source.membership.contains(mode)
@@ -70,7 +71,7 @@ extension RunLoop {
         statistics.parks += 1
     }
 
-    /// Has parked descriptors watched again, if the mode has changed since the last time.
+    /// Has parked descriptors watched again if the mode has changed since the last time.
     func unpark(for mode: Mode) {
         guard parked.begin(mode) else { return }
         for source in parked.all where source.membership.contains(mode) { source.unpark(in: self) }

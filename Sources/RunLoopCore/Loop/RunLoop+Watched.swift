@@ -1,7 +1,7 @@
-// Monitors, recorders and schedules learn here of calls, runs and sleeps. A loop that nobody watches asks one flag.
+// Reports calls, runs and sleeps to monitors, recorders and schedules. A loop that is not watched checks one flag.
 
 extension RunLoop {
-    /// Calls a handler, and notes that for those who watch the loop.
+    /// Calls a handler, and reports the call if the loop is watched.
     @inline(__always)
     func dispatch<Result>(_ callee: @autoclosure () -> Callee, _ call: () -> Result) -> Result {
         guard isWatched else {
@@ -13,7 +13,7 @@ extension RunLoop {
         return call()
     }
 
-    // Whoever begins to watch during a call ignores its end: it knows of no call that is under way.
+    // A watcher that begins during a call ignores its end, because it knows of no call under way.
 
     @inline(never)
     private func watchedCallBegins(_ callee: Callee) {
@@ -49,7 +49,7 @@ extension RunLoop {
         schedule?.callEnded()
     }
 
-    /// A date has come that calls no handler: its lateness is not that of the next call.
+    /// Discards the lateness of a deadline that called no handler.
     @inline(never)
     func watchedDateWithoutCall() {
         flight?.with { $0.ignoreLateness(in: (statistics.lateness.count, statistics.lateness.sum)) }
@@ -65,7 +65,7 @@ extension RunLoop {
 
     @inline(never)
     func watchedRunEnds(in mode: Mode, forHost: Bool) {
-        // It may have taken events that the host waits for.
+        // The run may have taken events for which the host waits.
         if !forHost { useHandler?() }
         guard record != nil || flight != nil else { return }
         let now = now
@@ -80,18 +80,19 @@ extension RunLoop {
         FlightProbes.sleepBegins(until: date)
     }
 
-    /// Observers are about to hear of the end of a sleep, and are not to be charged with it.
+    /// Writes the end of a sleep before the observers hear of it, so that the sleep does not include their time.
     @inline(never)
     func watchedSleepEnds(in mode: Mode) {
         if flight?.with(\.isAsleep) == true { watchedWakeUp(in: mode, at: driver.now) }
     }
 
-    /// Of several reasons at a time, the mail of another thread comes first, then descriptors.
+    /// Writes the reason of a wake-up. Of several, mail of another thread comes first, then descriptors.
     @inline(never)
     func watchedWakeUp(in mode: Mode, at now: Instant) {
         flight?.with { log in
             guard log.isAsleep else {
-                // A thread that was about to give its name when observers were called is not the reason of another sleep.
+                // A thread that was about to give its name when observers were called is not the reason for another
+                // sleep's end.
                 _ = mailbox.takeAwakener()
                 return
             }
@@ -114,13 +115,13 @@ extension RunLoop {
 
     // MARK: Effects
 
-    /// A handler that is under way has caused a call: it has armed a timer, or woken a task.
+    /// Notes that a handler under way has caused a call: it has armed a timer, or woken a task.
     @inline(never)
     func watchedCause(of callee: Callee) {
         flight?.with { $0.causes(callee) }
     }
 
-    /// The body of a block that is about to be posted. With a recorder, its call then names its cause.
+    /// Returns the body of a block to be posted. With a recorder, its call names its cause.
     @inline(never)
     func watchedPost(_ body: @escaping (RunLoop) -> Void, _ origin: Origin) -> (RunLoop) -> Void {
         guard let flight else { return body }
@@ -134,8 +135,8 @@ extension RunLoop {
 }
 
 extension RunLoop.Source {
-    /// As ``RunLoop/Item/dispatch(in:_:)``, but with a recorder it does not make a callee for each call, which took 150
-    /// instructions of the 2,200 of an echo.
+    /// Calls the handler as ``RunLoop/Item/dispatch(in:_:)`` does. With a recorder it does not make a callee for each
+    /// call, which took 150 of the 2,200 instructions of an echo.
     @inline(__always)
     final func serve(in loop: RunLoop, _ handler: () -> Void) -> Bool {
         guard loop.isWatched else {
@@ -147,7 +148,7 @@ extension RunLoop.Source {
         return call(in: loop, handler)
     }
 
-    /// Counts the bytes of a connection that has this source. `nil` if its loop has no recorder.
+    /// Returns a meter for the bytes of a connection that has this source; `nil` if its loop has no recorder.
     package final func makeMeter(_ descriptor: Int32) -> FlightMeter? {
         home.flatMap { $0.with(\.log) }.map { FlightMeter($0, descriptor, callee) }
     }

@@ -1,7 +1,7 @@
 extension RunLoop {
     /// The part of a run loop in the loop of another library, its *host*, on the same thread.
     ///
-    /// The host waits for both: it polls ``descriptor``, for reading, beside its own, and calls ``run(in:)`` when it is
+    /// The host waits for both: it polls ``descriptor`` for reading, beside its own, and calls ``run(in:)`` when it is
     /// readable.
     ///
     /// ```swift
@@ -10,25 +10,25 @@ extension RunLoop {
     /// repeat { poll(&ready, 1, -1) } while guest.run() == .timedOut
     /// ```
     ///
-    /// The descriptor is readable when there is something to do in the *mode of the wait*: the one that ``run(in:)`` or
-    /// ``prepare(in:)`` was last called with. That includes deadlines, to the nanosecond and never early, and requests of
-    /// other threads. Descriptors that are ready in another mode are found once and parked.
+    /// The descriptor is readable when there is something to do in the *mode of the wait*, which is the argument of the
+    /// last call of ``run(in:)`` or ``prepare(in:)``. That includes deadlines, to the nanosecond and never early, and
+    /// requests of other threads. Descriptors that are ready in another mode are found once and parked.
     ///
     /// Between these calls the loop may be used as always, on its thread. The first use makes the descriptor readable,
-    /// because it may have changed what there is to wait for. A host that can call ``prepare(in:)`` before it waits is
-    /// spared that wake-up.
+    /// because there may be something else to wait for. A host that can call ``prepare(in:)`` before it waits is spared
+    /// that wake-up.
     ///
-    /// Nothing here sleeps. A handler that runs the loop itself, with `run(in:until:returnAfterSourceHandled:)`, sleeps
-    /// there and holds up the host. To have both continue, it calls ``prepare(in:)`` and runs the host, which calls
-    /// ``run(in:)`` in turn, up to 500 deep.
+    /// A guest never sleeps. A handler that runs the loop itself, with `run(in:until:returnAfterSourceHandled:)`,
+    /// sleeps there and holds up the host. To have both continue, it calls ``prepare(in:)`` and runs the host, which
+    /// calls ``run(in:)`` in turn, up to 500 deep.
     ///
-    /// A loop has one guest at a time, and is its own again when the guest has been released. A guest belongs to its
-    /// loop's thread, and is not `Sendable`. <doc:BesideAnotherLoop> has the rules, hosts and costs.
+    /// A loop has one guest at a time, and runs on its own again once the guest has been released. A guest belongs to
+    /// its loop's thread, and is not `Sendable`. <doc:BesideAnotherLoop> has the rules, hosts and costs.
     public final class Guest {
         private let loop: RunLoop
         /// The date of the last preparation.
         private var date = Instant.distantPast
-        /// Whether observers were told that the loop sleeps.
+        /// Set if a sleep of the loop was announced to observers.
         private var isSleepAnnounced = false
 
         fileprivate init(_ loop: RunLoop, _ mode: Mode) {
@@ -49,12 +49,12 @@ extension RunLoop {
             loop.hostWait = nil
         }
 
-        /// The descriptor that a host polls for reading, by level. It is readable when ``run(in:)`` has something to do.
+        /// The descriptor that a host polls for reading, by level; readable when ``run(in:)`` has something to do.
         ///
-        /// It is the one that the loop itself waits on. It stays the same, and open as long as the guest and the loop
+        /// The loop itself waits on this descriptor. It stays the same, and open as long as the guest and the loop
         /// exist; do not close it, and do not add anything to it. The first call looks for it in `/proc/self/fdinfo`.
         ///
-        /// - Throws: ``RunLoop/GuestError``, in a simulation, in a recording, or without `/proc`. There, a host goes by
+        /// - Throws: ``RunLoop/GuestError``, in a simulation, in a recording, or without `/proc`. There, a host uses
         ///   the dates that ``prepare(in:)`` returns.
         public var descriptor: Int32 {
             get throws(GuestError) { try loop.driver.findDescriptor() }
@@ -63,12 +63,13 @@ extension RunLoop {
         /// Makes one pass in `mode`, which serves everything that is due and never sleeps. The descriptor is then
         /// readable when there is more to do in the mode.
         ///
-        /// The pass begins where the loop alone would wake up. Observers of `entry` and `exit` are called each time, and
-        /// those of `beforeWaiting` and `afterWaiting` before and after a sleep of the host. Harmless if nothing is due.
+        /// The pass begins where the loop alone would wake up. Observers of `entry` and `exit` are called each time,
+        /// and observers of `beforeWaiting` and `afterWaiting` before and after a sleep of the host. Harmless if
+        /// nothing is due.
         ///
-        /// - Returns: `timedOut` if the host is to continue. `stopped` if the loop was asked to stop: then the host may end
-        ///   its own loop. `finished` if nothing is left in the mode, or the loop has ended; requests of other threads are
-        ///   still served by later calls.
+        /// - Returns: `timedOut` if the host is to continue. `stopped` if the loop was stopped: then the host may end
+        ///   its own loop. `finished` if nothing is left in the mode, or the loop has ended; requests of other threads
+        ///   are still served by later calls.
         @available(*, noasync, message: "a run loop blocks its thread; call this from the host's loop")
         @discardableResult
         public func run(in mode: Mode = .default) -> RunResult {
@@ -86,12 +87,12 @@ extension RunLoop {
 
         /// Prepares for a wait of the host in `mode`: the descriptor becomes readable when something is due there.
         ///
-        /// Call it before the host waits, where the host has a place for that: a prepare handle of libuv, `prepare` of a
-        /// source of GLib. Then uses of the loop between its runs cost no wake-up. Call it also in a handler that is about
-        /// to run the host nested, because ``run(in:)`` has prepared for no wait before it returns. At most one system
-        /// call; O(number of signalled sources and parked descriptors).
+        /// Call this method before the host waits, where the host has a place for it: a prepare handle of libuv,
+        /// `prepare` of a source of GLib. Then uses of the loop between its runs cost no wake-up. Call it also in a
+        /// handler that is about to run the host nested, because ``run(in:)`` has prepared for no wait before it
+        /// returns. At most one system call; O(number of signalled sources and parked descriptors).
         ///
-        /// - Returns: the date at which the descriptor becomes readable unless something else happens before;
+        /// - Returns: the date at which the descriptor becomes readable if nothing else happens before;
         ///   ``Instant/distantPast`` if it is readable now, and ``Instant/distantFuture`` if nothing has a date. A host
         ///   that polls the descriptor does not need it.
         @discardableResult
@@ -103,7 +104,7 @@ extension RunLoop {
         /// - Returns: the date of the alarm, which may have passed.
         @discardableResult
         private func prepareWait(in mode: Mode) -> Instant {
-            // The preparation of the last run still holds. A delayed call that was cancelled is not noticed as a use.
+            // The last preparation still holds. The cancellation of a delayed call is not noticed as a use.
             if loop.isUnused, mode == loop.hostWait?.mode, !loop.hasMail, loop.nextDeadline(in: mode) == date {
                 return date
             }
@@ -138,7 +139,7 @@ extension RunLoop {
         return Guest(self, mode)
     }
 
-    /// When there is something to do in `mode`: `distantPast` for now, apart from mail and ready descriptors.
+    /// Returns the date of the next work in `mode`, apart from mail and ready descriptors; `distantPast` for now.
     func dateOfWork(in mode: Mode) -> Instant {
         if !parked.isEmpty { unpark(for: mode) }
         if !ready.isEmpty || hasBlocks(for: mode) || isStopPending { return .distantPast }
@@ -146,8 +147,8 @@ extension RunLoop {
         return nextDeadline(in: mode)
     }
 
-    /// The mode in which the thread is now: that of the host's wait, also of one that a handler has begun, or that of the
-    /// innermost run; `nil` if there is neither.
+    /// The mode in which the thread is now: the mode of the host's wait, also if a handler has begun it, or of the
+    /// innermost run; `nil` without either.
     var modeOfThread: Mode? {
         if let hostWait, hostWait.run == innermostRun?.number { return hostWait.mode }
         return innermostRun?.mode

@@ -2,20 +2,20 @@ extension RunLoop {
     /// Anything that can be scheduled in modes of a loop: a timer, a display link, an observer, or a source.
     ///
     /// An item belongs to one loop at a time and to that loop's thread, in any number of its modes, and is not
-    /// `Sendable`. The loop keeps it from the moment it is added until it is invalidated or leaves its last mode; only a
-    /// timeout belongs to its holder. The item keeps its handler until it is invalidated, and the end of its loop
+    /// `Sendable`. The loop keeps it from the moment it is added until it is invalidated or leaves its last mode; only
+    /// a timeout belongs to its holder. The item keeps its handler until it is invalidated, and the end of its loop
     /// invalidates it. You cannot subclass this class: it has no public initializer.
     open class Item: CustomStringConvertible {
-        /// Where it was made.
+        /// The place in the program where the item was made.
         public final let origin: Origin
 
-        // Neither these nor the fields of the subclasses are checked for exclusive access: only the loop's thread gets
-        // here, and no access is open while user code is called (decision 23).
+        // Neither these nor the fields of the subclasses are checked for exclusive access: only the loop's thread
+        // accesses them, and no access is open while user code is called (decision 23).
 
-        /// Set while it is scheduled. The loop clears it before it goes.
+        /// The loop in which the item is scheduled. A loop clears it before its deinit.
         @exclusivity(unchecked) final var home: UnownedReference<RunLoop>?
         @exclusivity(unchecked) final var extras: Extras?
-        /// Whether its handler is on the stack.
+        /// Set while the item's handler is on the stack.
         @exclusivity(unchecked) final var isCalling = false
 
         /// Properties that few items have.
@@ -29,7 +29,7 @@ extension RunLoop {
             self.origin = origin
         }
 
-        /// A name for traces and reports.
+        /// The item's name in traces and reports.
         public final var name: String? {
             get { extras?.name }
             set {
@@ -39,11 +39,12 @@ extension RunLoop {
             }
         }
 
-        /// Whether it can still be called. Once it has been invalidated this is `false` for good.
+        /// A Boolean value that indicates whether the item can still be called; `false` for good once it has been
+        /// invalidated.
         public final var isValid: Bool { hasHandler && extras?.link?.isInvalidated != true }
 
-        /// Called once when the item becomes invalid, before its handler and target are released: the counterpart of
-        /// the cancel handler of a GCD source. On the loop's thread.
+        /// A closure to call once when the item becomes invalid, before its handler and target are released: the
+        /// counterpart of the cancel handler of a GCD source. On the loop's thread.
         public final var invalidationHandler: (() -> Void)? {
             get { extras?.invalidationHandler }
             set {
@@ -52,11 +53,11 @@ extension RunLoop {
             }
         }
 
-        /// Stops the item for good. It leaves all modes of its loop and is not called again, not even in a pass that
-        /// has begun. Its handler and target are released, at the latest when a call that is under way returns.
+        /// Stops the item for good. The item leaves all modes of its loop and is not called again, not even in a pass
+        /// that has begun. Its handler and target are released, at the latest when a call under way returns.
         ///
-        /// Harmless on an invalid item. Call it on the thread of the item's loop; other threads use a remote. O(1) on
-        /// average, O(log n) at worst.
+        /// Harmless on an invalid item. Call this method on the thread of the item's loop; other threads use a remote.
+        /// O(1) on average, O(log n) at worst.
         public final func invalidate() {
             checkThread()
             dropHandler {
@@ -73,7 +74,7 @@ extension RunLoop {
 
         final var loop: RunLoop? { home?.object }
 
-        /// Traps on another thread than its loop's, with a sentence that names it.
+        /// Traps on another thread than the loop's, with a sentence that names the item.
         @inline(__always)
         final func checkThread() {
             home?.with { $0.checkThread(of: self) }
@@ -100,14 +101,14 @@ extension RunLoop {
             extras?.link?.loopChanged(to: loop?.mailbox)
         }
 
-        /// Calls its handler unless another thread has stopped it, and notes that for those who watch the loop.
+        /// Calls the handler if no other thread has stopped the item, and reports the call if the loop is watched.
         @discardableResult
         @inline(__always)
         final func dispatch(in loop: RunLoop, _ handler: () -> Void) -> Bool {
             loop.dispatch(callee) { call(in: loop, handler) }
         }
 
-        /// Calls its handler unless another thread has stopped it.
+        /// Calls the handler if no other thread has stopped the item.
         @inline(__always)
         final func call(in loop: RunLoop?, _ handler: () -> Void) -> Bool {
             isCalling = true
@@ -122,7 +123,8 @@ extension RunLoop {
         @inline(__always)
         final var callee: Callee { Callee(kind, name, origin, number: callNumber) }
 
-        /// Tells that a request was ignored, and why: to the trace of its loop, or else of the calling thread's.
+        /// Reports an ignored request, and the reason, to the trace of the item's loop, or else of the calling
+        /// thread's.
         @inline(never)
         final func tellIgnored(_ what: String) {
             (home ?? RunLoop.usableReference)?.with { $0.trace?(.ignored("\(description) \(what)")) }
@@ -134,31 +136,32 @@ extension RunLoop {
         var hasHandler: Bool { fatalError("an item knows its handler") }
         func nameWasSet() {}
 
-        /// Forgets the handler, if it has one. Calls `body`, and releases the handler only then, when everything is in
+        /// Clears the handler, if there is one. Calls `body`, and releases the handler only then, when everything is in
         /// order: its deinits may do anything.
         func dropHandler(_ body: () -> Void) { fatalError("an item knows its handler") }
 
-        /// The modes of its loop that it is in.
+        /// The modes of the loop that contain the item.
         var membership: Membership { fatalError("an item knows its modes") }
 
-        /// Joins a loop, changes its modes, or leaves the loop when no mode is left.
+        /// Joins a loop, changes the item's modes, or leaves the loop when no mode is left.
         func setMembership(_ membership: Membership, in loop: RunLoop) { fatalError("an item knows its modes") }
 
-        /// Leaves its loop for good.
+        /// Leaves the loop for good.
         func withdraw(from loop: RunLoop) { fatalError("an item knows its modes") }
 
-        /// The loop has ended, and every item of it knows.
+        /// Notes that the loop has ended, which every item of it knows.
         func loopEnded() { invalidate() }
 
-        /// When it is due next, if it has a date; for reports.
+        /// The date on which the item is due next, if it has one; for reports.
         var dueDate: Instant? { nil }
-        /// With which a flight finds the cause of its next call; 0 if there is none to be found.
+        /// The number by which a flight finds the cause of the item's next call; 0 if there is none.
         var callNumber: UInt64 { 0 }
-        /// Further text about it for reports.
+        /// Further text about the item for reports.
         var detail: String? { nil }
-        /// Whether it keeps runs in its modes from finishing.
+        /// A Boolean value that indicates whether the item keeps runs in its modes from finishing.
         var keepsAlive: Bool { true }
-        /// Whether it is called in the next pass in one of its modes, regardless of the time.
+        /// A Boolean value that indicates whether the item is called in the next pass in one of its modes, regardless
+        /// of the time.
         var isReady: Bool { false }
 
         func makeExtras() -> Extras { Extras() }
@@ -167,8 +170,8 @@ extension RunLoop {
     /// An item that waits for a deadline in its loop's timer queue. You cannot subclass this class: it has no public
     /// initializer.
     open class TimedItem: Item, TimerQueueNode {
-        // Unchecked as in `Item`. These come first, in the gap that the fields of an item leave: what an item needs to
-        // leave its queue is in 24 bytes, and mostly in one line of the cache.
+        // Unchecked as in `Item`. First, in the gap that the fields of an item leave: the fields with which an item
+        // leaves its queue take 24 bytes, and mostly one line of the cache.
         @exclusivity(unchecked) private final var queueFlags: UInt8 = 0
         @exclusivity(unchecked) final var queueLane: UInt16 = 0
         @exclusivity(unchecked) final var queueIndex: Int32 = -1
@@ -191,13 +194,13 @@ extension RunLoop {
         var deadline: Instant { fatalError("a timed item has a deadline") }
         var earliest: Instant { deadline }
 
-        /// Its deadline has come; the queue has disarmed it. Something else keeps it during the call, which may take it
-        /// out of the loop.
+        /// Calls the handler at the deadline; the queue has disarmed the item. The caller keeps it during the call,
+        /// which may remove it from the loop.
         ///
-        /// - Returns: whether it called anybody.
+        /// - Returns: whether a handler was called.
         func deadlineCame(in loop: RunLoop) -> Bool { fatalError("a timed item is called at its deadline") }
 
-        /// Whether the loop keeps it as long as it is scheduled.
+        /// A Boolean value that indicates whether the loop keeps the item as long as it is scheduled.
         var isKept: Bool { true }
 
         final override var membership: Membership {
@@ -216,7 +219,7 @@ extension RunLoop {
     open class UntimedItem: Item {
         // Unchecked as in `Item`.
         @exclusivity(unchecked) private final var modes = Membership.none
-        /// Its place among those that were added to its loop; 0 if it never was.
+        /// The item's place among the items added to its loop; 0 if it was never added.
         final var number = 0
 
         final override var membership: Membership { modes }
@@ -244,7 +247,7 @@ extension RunLoop {
             setMembership(.none, in: loop)
         }
 
-        /// Enters the item in the state of one of its modes.
+        /// Adds the item to the state of one of its modes.
         private final func join(_ state: inout ModeState) {
             if keepsAlive { state.keepAliveCount += 1 }
             guard !observedActivities.isEmpty else { return }
@@ -262,9 +265,9 @@ extension RunLoop {
 
         // MARK: Points for subclasses
 
-        /// The points of a run at which it is called.
+        /// The points of a run at which the item is called.
         var observedActivities: Activity { [] }
-        /// Its place among the items that are called at the same point: smaller numbers are called earlier.
+        /// The item's place among the items that are called at the same point: smaller numbers are called earlier.
         var place: Int { 0 }
         func observe(_ activity: Activity, in loop: RunLoop) {}
     }

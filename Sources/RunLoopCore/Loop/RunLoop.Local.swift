@@ -1,20 +1,20 @@
 extension RunLoop {
-    /// A value that every loop has for itself, made at the first access and released when the loop ends: the
-    /// counterpart of a thread-local variable. It is for libraries built on loops, whose users share a loop.
+    /// A value that each loop has for itself, made at the first access and released when the loop ends: the counterpart
+    /// of a thread-local variable. For libraries built on loops, whose users share a loop.
     ///
     /// ```swift
     /// private let buffers = RunLoop.Local { _ in BufferPool() }
     /// let pool = loop[buffers]
     /// ```
     ///
-    /// Keep it in a constant as long as the process runs. The key is `Sendable`; a value belongs to its loop's thread.
-    /// O(1).
+    /// Keep the key in a constant as long as the process runs. The key is `Sendable`; a value belongs to its loop's
+    /// thread. O(1).
     public final class Local<Value>: Sendable {
         fileprivate let make: @Sendable (RunLoop) -> Value
 
-        /// A value for each loop.
+        /// Creates the key of a value that each loop has.
         ///
-        /// - Parameter make: called on a loop's thread when its value is first asked for.
+        /// - Parameter make: makes the value at the first access, on the loop's thread.
         public init(_ make: @escaping @Sendable (RunLoop) -> Value) {
             self.make = make
         }

@@ -1,29 +1,29 @@
 internal import Synchronization
 
 extension RunLoop {
-    /// Requests that other threads may send to a loop.
+    /// A handle by which other threads send requests to a loop.
     ///
     /// Each request wakes the loop if it sleeps, and the loop carries it out on its own thread. Blocks and stops are
     /// never lost, even if they come before the loop runs. `Sendable`; any thread, O(1).
     public struct Remote: Sendable {
         let mailbox: Mailbox<RunLoop>
 
-        /// A remote that can be handed out before its loop exists.
+        /// Creates a remote that can be handed out before its loop exists.
         package init(waker: any Waker, name: String? = nil) {
             mailbox = Mailbox(waker: waker, name: name)
         }
 
-        /// Whether the order of its mail is recorded or repeated: then one post for several senders could not come again,
-        /// because it depends on who comes first.
+        /// A Boolean value that indicates whether the order of mail is recorded or repeated. Then senders may not share
+        /// a post, which would depend on the first of them and could not be repeated.
         package var keepsOrder: Bool { mailbox.keepsOrder }
 
-        /// Distinguishes the loop from all others.
+        /// The identity of the loop.
         package var id: ObjectIdentifier { ObjectIdentifier(mailbox) }
 
         /// The name of the loop's thread, if it is a ``LoopThread``.
         package var name: String? { mailbox.name }
 
-        /// Wakes the loop.
+        /// The waker of the loop.
         package var waker: any Waker { mailbox.waker }
 
         init(_ mailbox: Mailbox<RunLoop>) {
@@ -32,7 +32,7 @@ extension RunLoop {
 
         /// Runs `block` once, on the loop's thread, in its next pass in one of `modes`. Blocks from one thread run in
         /// the order in which they were posted. After 1,024 blocks, or about 5 ms, timers and sources have their turn
-        /// before the remaining blocks run, so a flood of posts starves nobody.
+        /// before the remaining blocks run, so a flood of posts starves no item.
         ///
         /// - Returns: `false` if the loop has ended and the block will not run.
         @discardableResult
@@ -57,8 +57,8 @@ extension RunLoop {
             mailbox.post(.stop(activation: mailbox.activation.load(ordering: .acquiring)))
         }
 
-        /// Ends the loop's sleep, or the one that it is about to begin, so that it makes one more pass. A request to a
-        /// loop that is not running is dropped, as by `CFRunLoopWakeUp`.
+        /// Ends the loop's sleep, or the sleep that it is about to begin, so that it makes one more pass. A request to
+        /// a loop that is not running is dropped, as by `CFRunLoopWakeUp`.
         ///
         /// - Returns: `false` if the loop has ended.
         @discardableResult
@@ -69,16 +69,16 @@ extension RunLoop {
         /// The time on the loop's clock.
         public var now: Instant { mailbox.waker.now }
 
-        /// Whether the loop is asleep now.
+        /// A Boolean value that indicates whether the loop is asleep now.
         public var isWaiting: Bool { mailbox.isAsleep }
     }
 
     /// A handle by which other threads send requests to this loop. Any thread may use it.
     public var remote: Remote { Remote(mailbox) }
 
-    /// A loop of the calling thread.
+    /// Creates a loop of the calling thread.
     ///
-    /// - Parameter remote: one that was handed out before the loop was made; a new one unless given.
+    /// - Parameter remote: a remote handed out before the loop was made; `nil` for a new one.
     package convenience init(driver: any Driver, world: any World, remote: Remote? = nil) {
         self.init(driver: driver, world: world, mailbox: remote?.mailbox ?? Mailbox(waker: driver.waker))
     }

@@ -1,12 +1,12 @@
 extension RunLoop {
-    /// An item that something outside of the loop makes ready, for example a ``CustomSource`` or a ``DescriptorSource``.
+    /// An item that an event outside of the loop makes ready, for example a ``CustomSource`` or a ``DescriptorSource``.
     /// You cannot subclass this class: it has no public initializer.
     open class Source: UntimedItem, SignalQueueNode, ParkedListNode {
-        /// Among sources that are ready, smaller numbers are served earlier, and equal ones in the order in which they
-        /// became ready.
+        /// The source's place among ready sources: smaller numbers are served earlier, and equal ones in the order in
+        /// which they became ready.
         public final let order: Int
 
-        /// How often the source may be called; `nil`, the default, for no limit. Events that make the source ready
+        /// The limit on calls of the source; unlimited if `nil`, the default. Events that make the source ready
         /// meanwhile wait. A new limit applies at once, also to calls that have been made.
         public final var rateLimit: RateLimit? {
             get { window?.limit }
@@ -21,23 +21,25 @@ extension RunLoop {
         }
         // Unchecked as in `Item`.
         @exclusivity(unchecked) private final var window: RateWindow?
-        /// Ends the interval of a limit.
+        /// The alarm that ends the interval of a limit.
         private final var alarm: Alarm?
 
-        /// Whether the source keeps runs in its modes from finishing; `true` unless set. For a source that only looks
-        /// at the loop, set this to `false` before you add it; libuv calls that `uv_unref`.
+        /// A Boolean value that indicates whether the source keeps runs in its modes from finishing. The default is
+        /// `true`. For a source that only observes the loop, set this to `false` before you add it; libuv calls that
+        /// `uv_unref`.
         public final var keepsModesAlive = true {
             willSet { require(home == nil, "keepsModesAlive is set before the source is added to a loop") }
         }
         final override var keepsAlive: Bool { keepsModesAlive }
 
-        /// The number of the signal that it waits with; 0 if it was not signalled.
+        /// The number of the pending signal; 0 if the source was not signalled.
         @exclusivity(unchecked) final var signalNumber: UInt64 = 0
-        /// The driver's name for it while its descriptor is watched or parked.
+        /// The driver's token for the source while its descriptor is watched or parked.
         @exclusivity(unchecked) final var token: SourceToken?
         @exclusivity(unchecked) final var parkedIndex: Int?
 
-        /// The number of its name in the log that asked for it last, and that log's number; 0 if it was named since.
+        /// The number of the source's name in the log that used it last, and that log's number; 0 if the name was set
+        /// since.
         @exclusivity(unchecked) private final var knownName: (number: UInt32, log: UInt32) = (0, 0)
 
         init(order: Int, origin: Origin) {
@@ -59,18 +61,18 @@ extension RunLoop {
 
         /// Calls the handler, unless a rate limit holds it back.
         ///
-        /// - Returns: whether it was called.
+        /// - Returns: whether the handler was called.
         func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool { fatalError("a source can be served") }
 
-        /// Has its descriptor watched again, if it can be called.
+        /// Has the descriptor watched again, if the source can be called.
         func unpark(in loop: RunLoop) {}
 
-        /// The obstacle to calling it has gone.
+        /// Notes that the obstacle to calling the source has gone.
         func mayBeCalledAgain(in loop: RunLoop) {}
 
         // MARK: The rate limit
 
-        /// Counts a call if the rate limit allows it. If not, the source is looked at again when it may be called.
+        /// Counts a call if the rate limit allows it. If not, the source is checked again when it may be called.
         @inline(__always)
         final func passesLimit(in loop: RunLoop) -> Bool { window == nil || takeCall(in: loop) }
 
@@ -83,7 +85,7 @@ extension RunLoop {
             return false
         }
 
-        /// Whether the rate limit keeps it from being called now.
+        /// Returns whether the rate limit keeps the source from being called now.
         final func isHeldBack(in loop: RunLoop) -> Bool { window?.end(at: loop.now) != nil }
 
         override func setMembership(_ membership: Membership, in loop: RunLoop) {
@@ -92,7 +94,7 @@ extension RunLoop {
         }
     }
 
-    /// A deadline of the loop's own that makes it look at something again. By itself it keeps no mode alive.
+    /// A deadline of the loop's own, at which it checks something again. An alarm keeps no mode alive.
     final class Alarm: TimedItem {
         private var date = Instant.distantFuture
         private let action: () -> Void

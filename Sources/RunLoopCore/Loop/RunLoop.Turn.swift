@@ -1,14 +1,14 @@
 extension RunLoop {
     /// The limit of one kind of work before timers and sources have their turn.
     ///
-    /// Time is looked at after 1, 2, 4 … 64 calls, and then after every 64: slow calls are found out soon, and quick ones
+    /// Time is checked after 1, 2, 4 … 64 calls, and then after every 64: slow calls are detected soon, and quick ones
     /// do not pay for the clock.
     struct Turn {
         private var count = 0
         private var nextLook = 1
         private var end: Instant?
 
-        /// Asked after each call.
+        /// Counts a call and returns whether the turn is over. Called after each call.
         @inline(__always)
         mutating func isOver(in loop: RunLoop) -> Bool {
             count &+= 1

@@ -2,43 +2,43 @@ internal import CShims
 internal import Glibc
 internal import Synchronization
 
-/// An event loop with modes: it waits for timers, sources and blocks, and calls those of the mode in which it runs.
+/// An event loop with modes: it waits for timers, sources and blocks, and calls the ones in its running mode.
 ///
 /// A loop belongs to one thread, and so do its timers, sources and observers; none of them is `Sendable`. Other threads
 /// use its ``remote``. Unless noted, every method traps when it is called on another thread than the loop's.
 ///
-/// The end of a loop invalidates everything that is scheduled in it, even if something else keeps it; handlers, targets
-/// and their captures are released. <doc:HowAPassRuns> explains a pass, which is written in `RunLoop+Pass.swift`.
+/// The end of a loop invalidates everything that is scheduled in it, even items that others keep; handlers, targets and
+/// their captures are released. <doc:HowAPassRuns> explains a pass, which is written in `RunLoop+Pass.swift`.
 public final class RunLoop {
     /// The name of the loop's ``LoopThread``; `nil` on other threads.
     public let name: String?
 
-    // Unchecked, as is the state below.
-    /// Called with the loop's activity, for tracing and to find out why nothing happens. `nil`, the default, costs
-    /// nothing.
+    // Unchecked, like the state below.
+    /// A closure to call with the loop's activity, for tracing and to find out why nothing happens. `nil`, the default,
+    /// costs nothing.
     @exclusivity(unchecked) public var trace: ((TraceEvent) -> Void)? { willSet { checkThread() } }
 
     /// Counters of the loop's activity since it was made.
     @exclusivity(unchecked) public internal(set) var statistics = Statistics()
 
-    /// How often anything was called.
+    /// The number of calls of handlers and jobs so far.
     package var callouts: Int { statistics.fires + statistics.sources + statistics.blocks + statistics.jobs }
 
     package let driver: any Driver
-    /// The world that it lives in: the real one, or a simulated one.
+    /// The world of the loop, real or simulated.
     package let world: any World
     let mailbox: Mailbox<RunLoop>
-    /// Distinguishes this loop from every other of the process, even from those that have gone.
+    /// The loop's number, unique in the process, even among loops that have gone.
     let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
     private let thread: UInt
-    /// The same, or nobody's while a host waits for the loop: the check that every use makes then notices the use.
+    /// The loop's thread, or 0 while a host waits for the loop: the check that every use makes then notices the use.
     @exclusivity(unchecked) private var usingThread: UInt
-    /// The kernel's number of that thread.
+    /// The kernel's number of the loop's thread.
     private(set) lazy var threadNumber = CallGate.thisThread
 
-    // The state that every pass touches is not checked for exclusive access. The checks were 44 % of the instructions
+    // The state that every pass accesses is not checked for exclusive access. The checks were 44 % of the instructions
     // of a timer's fire (619 against 345 million for a virtual day of 86,400). It is safe because only the loop's
-    // thread gets here and no access is open while user code is called: code that makes a change keeps the released
+    // thread accesses it and no access is open while user code is called: code that makes a change keeps the released
     // objects until the change is over.
 
     // MARK: Scheduled items
@@ -46,30 +46,31 @@ public final class RunLoop {
     @exclusivity(unchecked) var commonModes = ModeSet(.default)
     /// The state of each mode, except items with a deadline, by the mode's id.
     @exclusivity(unchecked) private var modeStates: [ModeState] = []
-    /// The same for any other mode: items that are in every mode.
+    /// The state of any other mode: items that are in every mode.
     @exclusivity(unchecked) private var otherModes = ModeState()
 
     @exclusivity(unchecked) var timers = TimerQueue<TimedItem>()
-    /// Everything else that is scheduled.
+    /// The scheduled items without a deadline.
     private var untimedItems: [ObjectIdentifier: UntimedItem] = [:]
     private var lastItemNumber = 0
-    /// How many of them observe runs: while none does, a pass need not ask for each activity.
+    /// The number of items that observe runs; if it is 0, a pass need not look at each activity.
     @exclusivity(unchecked) private(set) var observerCount = 0
 
     @exclusivity(unchecked) var signals = SignalQueue<Source>()
     @exclusivity(unchecked) var descriptors = SlotTable<Source>()
     @exclusivity(unchecked) var parked = ParkedList<Source>()
-    /// Whether any descriptor source has had an order other than 0.
+    /// Set if any descriptor source has had an order other than 0.
     @exclusivity(unchecked) var hasOrderedDescriptors = false
 
-    /// Values that others keep for the loop; see ``Local``.
+    /// The values that other objects keep in the loop; see ``Local``.
     var locals = Locals()
 
     // MARK: Work that waits
 
     @exclusivity(unchecked) var blocks = BlockQueue<RunLoop>()
     let ready = ReadyQueue()
-    /// Whether this pass has found descriptors that are ready, and is still to serve them. On the loop's thread.
+    /// A Boolean value that indicates whether this pass is still to serve descriptors found ready. On the loop's
+    /// thread.
     package var hasReadyDescriptors: Bool { !ready.isEmpty }
     /// The buffer for collected mail. Empty between collections, but with its capacity.
     @exclusivity(unchecked) var mail = Mail<RunLoop>()
@@ -77,11 +78,11 @@ public final class RunLoop {
     /// The item whose job is running: a `JobQueue`, which no other code sets.
     @exclusivity(unchecked) var jobItem: UnownedReference<UntimedItem>?
 
-    /// The calls that the loop is making, while a monitor looks.
+    /// The calls that the loop is making, while a monitor watches.
     @exclusivity(unchecked) var record: DispatchRecord? { didSet { calledMayBeWatched() } }
-    /// The schedule that chooses for the loop, in a simulation that is explored.
+    /// The schedule that chooses for the loop, in an explored simulation.
     @exclusivity(unchecked) package var schedule: (any CallSchedule)? { didSet { calledMayBeWatched() } }
-    /// The log of what the loop does, while a recorder keeps one.
+    /// The log of the loop's events, while a recorder keeps one.
     @exclusivity(unchecked) var log: FlightLog? {
         didSet {
             flight = log.map { UnownedReference($0) }
@@ -89,14 +90,14 @@ public final class RunLoop {
             calledMayBeWatched()
         }
     }
-    /// The same, not counted: an event took four locked instructions.
+    /// Unretained `log`; retaining it cost four locked instructions per event.
     @exclusivity(unchecked) private(set) var flight: UnownedReference<FlightLog>?
-    /// Tells the guest that the loop is used between its runs, while the loop is one in another loop.
+    /// Notifies the guest of uses of the loop between its runs, while the loop is a guest.
     @exclusivity(unchecked) var useHandler: (() -> Void)? { didSet { calledMayBeWatched() } }
     /// The mode of the host's wait, and the run in whose handler it is; `nil` without a guest.
     @exclusivity(unchecked) var hostWait: (mode: Mode, run: UInt64?)?
     @exclusivity(unchecked) private(set) var isWatched = false
-    /// Whether anybody watches the loop, or it has a guest.
+    /// A Boolean value that indicates whether the loop is watched, or has a guest.
     @exclusivity(unchecked) private(set) var isUseWatched = false
 
     private func calledMayBeWatched() {
@@ -107,18 +108,18 @@ public final class RunLoop {
     // MARK: The runs that are under way
 
     @exclusivity(unchecked) var innermostRun: Activation?
-    /// The runs that the innermost one is nested in, the outermost first.
+    /// The runs in which the innermost one is nested, the outermost first.
     @exclusivity(unchecked) var outerRuns: [Activation] = []
     @exclusivity(unchecked) var lastActivationNumber: UInt64 = 0
-    /// Another thread's stop found no run to end: the next run will end.
+    /// Set if another thread's stop found no run to end: the next run will end.
     @exclusivity(unchecked) var isStopPending = false
-    /// The loop's thread is to end: every run ends, and a new run makes a single pass.
+    /// Set if the loop's thread is to end: every run ends, and a new run makes a single pass.
     @exclusivity(unchecked) package internal(set) var isEnding = false
-    /// Nothing is scheduled in it any more.
+    /// Set if the loop has ended: nothing is scheduled in it any more.
     @exclusivity(unchecked) package private(set) var hasEnded = false
-    /// Jobs of tasks still run: until the end of the loop has run the last of them.
+    /// Set while jobs of tasks still run: until the end of the loop has run the last of them.
     private(set) var takesJobs = true
-    /// Ends the next sleep at once.
+    /// Set if the next sleep is to end at once.
     @exclusivity(unchecked) var isWakeUpPending = false
     /// The time, if no callback has run since it was read.
     @exclusivity(unchecked) var freshTime: Instant?
@@ -132,7 +133,7 @@ public final class RunLoop {
         var isStopped = false
     }
 
-    /// A loop of the calling thread. Its mailbox may have been handed out before.
+    /// Creates a loop of the calling thread. Its mailbox may have been handed out before.
     init(driver: any Driver, world: any World, mailbox: Mailbox<RunLoop>) {
         self.driver = driver
         self.world = world
@@ -149,7 +150,7 @@ public final class RunLoop {
         tearDown()
     }
 
-    /// Ends the loop. Its items are invalidated: their handlers are not called, their invalidation handlers are. Queued
+    /// Ends the loop. The items are invalidated: their invalidation handlers are called, but not their handlers. Queued
     /// work is released. From now on posts from other threads are refused.
     package func tearDown() {
         guard !hasEnded else { return }
@@ -158,7 +159,7 @@ public final class RunLoop {
         runLastJobs()
     }
 
-    /// When this returns, everything has gone: tasks that waited for something of it are among the last jobs.
+    /// Releases all contents of the loop. Tasks that waited for some of it are then among the last jobs.
     private func letGoOfAll() {
         // Urgent requests may release objects on this thread, which owns them.
         let lastMail = mailbox.close()
@@ -167,7 +168,7 @@ public final class RunLoop {
         noteLiving(false)
         var droppedBlocks = BlockQueue<RunLoop>()
         swap(&droppedBlocks, &blocks)
-        // Every item learns that the loop has ended before anything is released: deinits may ask any of them.
+        // Every item learns that the loop has ended before anything is released: deinits may use any of them.
         let (timed, calls) = timers.removeAll()
         for item in timed { item.homeChanged(to: nil) }
         let untimed = allUntimedItems()
@@ -176,14 +177,14 @@ public final class RunLoop {
         for item in untimed { item.loopEnded() }
         for call in calls where call.label == .sleep { call.block() }
         for item in timed where item.isKept { UnownedReference(item).release() }
-        // Also those that are made meanwhile.
+        // Also values that are made meanwhile.
         while !locals.isEmpty {
             var last = Locals()
             swap(&last, &locals)
         }
     }
 
-    /// Runs the jobs that wait, and those that come of them: a job cannot be refused. From then on none is taken.
+    /// Runs the waiting jobs, and jobs that they enqueue, because a job cannot be refused. From then on none is taken.
     ///
     /// A task that swallows the errors of its waits may continue forever: its jobs after the last round are left.
     private func runLastJobs() {
@@ -216,19 +217,20 @@ public final class RunLoop {
     /// thread.
     public var now: Instant { driver.now }
 
-    // Unchecked, as is the state above.
-    /// The time that the present pass has read, after its sleep and before it called anything; between passes, that of
-    /// the last one. Before the first pass, the time when the loop was made. On the loop's thread.
+    // Unchecked, like the state above.
+    /// The time that the present pass has read, after its sleep and before it called anything; between passes, the time
+    /// of the last one. Before the first pass, the time when the loop was made. On the loop's thread.
     ///
     /// Reading it costs nothing, while ``now`` reads the clock. A date counted from it is early by the duration of the
     /// pass so far. Use it where that does no harm, such as the time stamps of a log, and never for a timeout that must
     /// not come early.
     @exclusivity(unchecked) public internal(set) var passTime: Instant
 
-    /// Whether its time is virtual. Any thread.
+    /// A Boolean value that indicates whether the loop's time is virtual. Any thread.
     public let isVirtual: Bool
 
-    /// Whether the process was forked after the loop was made. If so, a loop of the real world is the parent's.
+    /// Indicates whether the process was forked after the loop was made. If so, a loop of the real world is the
+    /// parent's.
     package var isForked: Bool { forkCount != rlk_fork_count() && !isVirtual }
     private let forkCount = rlk_fork_count()
 
@@ -238,7 +240,8 @@ public final class RunLoop {
         return innermostRun?.mode
     }
 
-    /// Whether the loop is asleep. Its own thread never sees that; ask its remote from another.
+    /// A Boolean value that indicates whether the loop is asleep. Never true on the loop's own thread; read it from
+    /// another, through its remote.
     public var isWaiting: Bool { mailbox.isAsleep }
 
     /// Ends the innermost run at the end of its pass: items that are due in the pass are still served, and the loop
@@ -249,16 +252,15 @@ public final class RunLoop {
         innermostRun?.isStopped = true
     }
 
-    /// Ends every run that is under way, and lets later ones make a single pass.
+    /// Ends every run under way, and lets later ones make a single pass.
     package func endAllRuns() {
         isEnding = true
         innermostRun?.isStopped = true
         for index in outerRuns.indices { outerRuns[index].isStopped = true }
     }
 
-    /// Ends the next sleep of this pass at once. After the sleep of a pass it does nothing, because another pass
-    /// follows anyway; nor does it while the loop is not running. On the loop's thread; from other threads use
-    /// ``Remote/wakeUp()``.
+    /// Ends the next sleep of this pass at once. Has no effect after the sleep of a pass, because another pass follows
+    /// anyway, or while the loop is not running. On the loop's thread; from other threads use ``Remote/wakeUp()``.
     public func wakeUp() {
         checkThread()
         isWakeUpPending = true
@@ -269,7 +271,7 @@ public final class RunLoop {
         if rlk_thread_pointer() != usingThread { noteUse() }
     }
 
-    /// The same for a use of one of its items, which the sentence of the trap names.
+    /// Checks the thread of a use of one of the loop's items, which the sentence of the trap names.
     @inline(__always)
     func checkThread(of item: Item) {
         if rlk_thread_pointer() != usingThread { noteUse(of: item) }
@@ -284,16 +286,16 @@ public final class RunLoop {
         useHandler?()
     }
 
-    /// Whether the next use of the loop on its thread is noticed.
+    /// A Boolean value that indicates whether the next use of the loop on its thread is noticed.
     var noticesUse: Bool {
         get { usingThread != thread }
         set { usingThread = newValue ? 0 : thread }
     }
 
-    /// Whether nobody has used the loop since ``noticesUse`` was set; asked on its thread, and otherwise `false`.
+    /// Indicates whether the loop has not been used since ``noticesUse`` was set; `false` on other threads.
     var isUnused: Bool { noticesUse && rlk_thread_pointer() == thread }
 
-    /// In place of ``checkThread()``, where the thread is known.
+    /// Notices a use, as ``checkThread()`` does, where the thread is known.
     @inline(__always)
     func noticeUse() {
         if isUseWatched { checkThread() }
@@ -303,7 +305,7 @@ public final class RunLoop {
         trace?(event)
     }
 
-    /// The time, read only if a callback has run since it was last read.
+    /// Returns the time, and reads it only if a callback has run since it was last read.
     @inline(__always)
     func recentTime() -> Instant {
         if let freshTime { return freshTime }
@@ -322,7 +324,7 @@ public final class RunLoop {
         mode.id < modeStates.count ? modeStates[mode.id].observedActivities : otherModes.observedActivities
     }
 
-    /// Whether something besides timers keeps `mode` from being empty.
+    /// Returns whether something besides timers keeps `mode` from being empty.
     @inline(__always)
     func isKeptAlive(_ mode: Mode) -> Bool {
         (mode.id < modeStates.count ? modeStates[mode.id].keepAliveCount : otherModes.keepAliveCount) > 0
@@ -341,7 +343,7 @@ public final class RunLoop {
         change(&otherModes)
     }
 
-    /// An item joins its first mode.
+    /// Keeps an item that joins its first mode.
     func keep(_ item: UntimedItem) {
         lastItemNumber += 1
         item.number = lastItemNumber
@@ -349,13 +351,13 @@ public final class RunLoop {
         if !item.observedActivities.isEmpty { observerCount += 1 }
     }
 
-    /// An item has left its last mode.
+    /// Releases an item that has left its last mode.
     func letGo(_ item: UntimedItem) {
         untimedItems[ObjectIdentifier(item)] = nil
         if !item.observedActivities.isEmpty { observerCount -= 1 }
     }
 
-    /// In the order in which they were added.
+    /// Returns the items without a deadline, in the order in which they were added.
     func allUntimedItems() -> [UntimedItem] { untimedItems.values.ordered { $0.number < $1.number } }
 
     /// Traps unless the loop's structures agree with one another; for tests.
@@ -375,7 +377,7 @@ public final class RunLoop {
 
 /// The state of a mode, except items with a deadline.
 struct ModeState {
-    /// How many items keep it from being empty.
+    /// The number of items that keep the mode from being empty.
     var keepAliveCount = 0
     var observers: [RunLoop.UntimedItem] = []
     var observedActivities: RunLoop.Activity = []

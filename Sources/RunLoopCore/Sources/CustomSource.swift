@@ -10,17 +10,18 @@
 ///
 /// Source: Apple's page on `CFRunLoopSource`.
 public final class CustomSource: RunLoop.Source {
-    /// Called for each mode by name that the source joins; not for ``RunLoop/Modes-swift.struct/every``.
+    /// A closure to call for each mode by name that the source joins; not for ``RunLoop/Modes-swift.struct/every``.
     public var scheduleHandler: ((RunLoop, RunLoop.Mode) -> Void)? { willSet { checkThread() } }
-    /// Called for each mode that the source leaves: when it is removed or invalidated, or when its loop ends.
+    /// A closure to call for each mode that the source leaves: when it is removed or invalidated, or when its loop
+    /// ends.
     public var cancelHandler: ((RunLoop, RunLoop.Mode) -> Void)? { willSet { checkThread() } }
 
-    /// Whether the source is marked as ready.
+    /// A Boolean value that indicates whether the source is marked as ready.
     public var isSignalled: Bool { signalNumber != 0 }
 
     @exclusivity(unchecked) private var handler: ((CustomSource) -> Void)?
 
-    /// Makes a source. Add it with `RunLoop.add(_:forMode:)`.
+    /// Creates a source. Add it with `RunLoop.add(_:forMode:)`.
     ///
     /// A source whose handler does nothing is the usual way to keep a run from finishing.
     public convenience init(
@@ -30,7 +31,7 @@ public final class CustomSource: RunLoop.Source {
         self.init(order: order, origin: RunLoop.Origin(file: file, line: line), handler: handler)
     }
 
-    /// A source that is made on behalf of other code, with that code's place.
+    /// Creates a source on behalf of other code, with that code's place.
     public init(order: Int = 0, origin: RunLoop.Origin, handler: @escaping (CustomSource) -> Void) {
         self.handler = handler
         super.init(order: order, origin: origin)
@@ -40,7 +41,7 @@ public final class CustomSource: RunLoop.Source {
         if number == 0 && hasHandler { RunLoop.tellOfUnused(description) }
     }
 
-    /// Marks the source as ready, without waking the loop: on its own thread the loop is awake. If it may already have
+    /// Marks the source as ready, without waking the loop, which is awake on its own thread. If it may already have
     /// decided to sleep, as in an observer of `beforeWaiting`, call ``RunLoop/wakeUp()`` too. On the loop's thread,
     /// O(1).
     public func signal() {
@@ -49,13 +50,13 @@ public final class CustomSource: RunLoop.Source {
         signalNumber = home?.with { $0.signals.add(self) } ?? .max
     }
 
-    /// Requests that any thread may send to a custom source.
+    /// A handle by which any thread may send requests to a custom source.
     public typealias Remote = RunLoop.ItemRemote<CustomSource>
 
-    /// A handle with which any thread may signal or stop the source.
+    /// A handle by which any thread may signal or stop the source.
     public var remote: Remote { Remote(link: link) }
 
-    /// The mark is cleared first, so that the handler can signal again.
+    /// Calls the handler, and clears the mark first, so that the handler can signal again.
     override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
         guard let handler, passesLimit(in: loop) else { return false }
         signalNumber = 0

@@ -1,8 +1,9 @@
 /// Calls its handler when a descriptor can be read or written.
 ///
-/// It is level-triggered: as long as the descriptor is ready, the handler is called in every pass. If the descriptor
-/// becomes ready while no mode of the source runs, it is *parked*: it waits at no cost until one does. A pass serves
-/// every source that is ready once, so that none keeps others waiting. The source itself does not read, write or close.
+/// A source is level-triggered: as long as the descriptor is ready, the handler is called in every pass. If the
+/// descriptor becomes ready while no mode of the source runs, the source is *parked*: it waits at no cost until one
+/// does. A pass serves every ready source once, so that none keeps others waiting. The source itself does not read,
+/// write or close.
 ///
 /// Invalidate the source before you close the descriptor. A source belongs to its loop's thread and is not `Sendable`;
 /// other threads stop it through its ``remote``. The loop keeps it until it is invalidated or leaves its last mode, and
@@ -12,8 +13,8 @@ public final class DescriptorSource: RunLoop.WatchedSource {
     /// The descriptor that is watched.
     public var fileDescriptor: Int32 { descriptor }
 
-    /// The events that the descriptor is watched for. An empty set pauses the source, which stays in its modes. Set it
-    /// at any time, on the loop's thread. Events found before and no longer asked for are not delivered.
+    /// The events for which the descriptor is watched. An empty set pauses the source, which stays in its modes. Can be
+    /// set at any time, on the loop's thread. Events found before and no longer wanted are not delivered.
     ///
     /// If the descriptor was closed meanwhile and the system refuses it, the source is invalidated, which is reported
     /// to ``RunLoop/trace``.
@@ -22,19 +23,19 @@ public final class DescriptorSource: RunLoop.WatchedSource {
         set { interest = newValue }
     }
 
-    /// Called when the loop has let the source go because it left its last mode, was invalidated, or lost its loop. The
-    /// descriptor is no longer watched and may be closed here. On the loop's thread.
+    /// A closure to call when the source has left its loop: it left its last mode, was invalidated, or lost its loop.
+    /// The descriptor is no longer watched and may be closed here. On the loop's thread.
     public var removalHandler: (() -> Void)? { willSet { checkThread() } }
 
     @exclusivity(unchecked) private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
 
-    /// Makes a source. Add it with `RunLoop.add(_:forMode:)`.
+    /// Creates a source. Add it with `RunLoop.add(_:forMode:)`.
     ///
     /// - Parameters:
     ///   - fileDescriptor: an open descriptor that can be waited for: a socket, a pipe, a terminal, a timer descriptor
     ///     or an event descriptor.
     ///   - events: the events to watch for; an empty set for a source that begins paused.
-    ///   - order: among sources that are ready, smaller numbers are served earlier.
+    ///   - order: the source's place among ready sources; smaller numbers are served earlier.
     ///   - handler: called on the loop's thread with the events found; kept until the source is invalidated.
     ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
     public convenience init(
@@ -47,7 +48,7 @@ public final class DescriptorSource: RunLoop.WatchedSource {
             origin: RunLoop.Origin(file: file, line: line), handler: handler)
     }
 
-    /// A source that is made on behalf of other code, with that code's place.
+    /// Creates a source on behalf of other code, with that code's place.
     public init(
         fileDescriptor: Int32, events: DescriptorEvents, order: Int = 0, origin: RunLoop.Origin,
         handler: @escaping (DescriptorSource, DescriptorEvents) -> Void
@@ -60,10 +61,10 @@ public final class DescriptorSource: RunLoop.WatchedSource {
         if number == 0 && hasHandler { RunLoop.tellOfUnused(description) }
     }
 
-    /// Requests that any thread may send to a descriptor source.
+    /// A handle by which any thread may send requests to a descriptor source.
     public typealias Remote = RunLoop.ItemRemote<DescriptorSource>
 
-    /// A handle with which any thread may stop the source. Close the descriptor only when ``removalHandler`` has been
+    /// A handle by which any thread may stop the source. Close the descriptor only when ``removalHandler`` has been
     /// called.
     public var remote: Remote { Remote(link: link) }
 

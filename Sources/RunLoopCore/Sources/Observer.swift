@@ -6,16 +6,18 @@
 ///
 /// Source: Apple's page on `CFRunLoopObserver`.
 public final class Observer: RunLoop.UntimedItem {
-    /// When the observer is called.
+    /// The activities at which the observer is called.
     public let activities: RunLoop.Activity
-    /// Whether it is called more than once; if not, it is invalidated after its first call.
+    /// A Boolean value that indicates whether the observer is called more than once; if not, it is invalidated after
+    /// its first call.
     public let repeats: Bool
-    /// Smaller numbers are called earlier, and equal ones in the order in which they were added.
+    /// The observer's place among observers: smaller numbers are called earlier, and equal ones in the order in which
+    /// they were added.
     public let order: Int
 
     @exclusivity(unchecked) private var handler: ((Observer, RunLoop.Activity) -> Void)?
 
-    /// Makes an observer. Add it with `RunLoop.add(_:forMode:)`.
+    /// Creates an observer. Add it with `RunLoop.add(_:forMode:)`.
     public init(
         activities: RunLoop.Activity, repeats: Bool = true, order: Int = 0,
         handler: @escaping (Observer, RunLoop.Activity) -> Void, file: StaticString = #fileID, line: UInt32 = #line
@@ -27,12 +29,12 @@ public final class Observer: RunLoop.UntimedItem {
         super.init(origin: RunLoop.Origin(file: file, line: line))
     }
 
-    /// The points of a run at which it can be called.
+    /// The points of a run at which an observer can be called.
     public typealias Activity = RunLoop.Activity
-    /// Requests that any thread may send to an observer.
+    /// A handle by which any thread may send requests to an observer.
     public typealias Remote = RunLoop.ItemRemote<Observer>
 
-    /// A handle with which any thread may stop the observer.
+    /// A handle by which any thread may stop the observer.
     public var remote: Remote { Remote(link: link) }
 
     override func observe(_ activity: RunLoop.Activity, in loop: RunLoop) {

@@ -1,16 +1,18 @@
 extension RunLoop {
-    /// A source for something of the system, such as a signal, the end of a child, or changes of files. You cannot
+    /// A source for an event of the system, such as a signal, the end of a child, or changes of files. You cannot
     /// subclass this class: it has no public initializer.
     ///
     /// The loop keeps a source until it is invalidated or leaves its last mode. The end of its loop invalidates it. A
-    /// source that is released without ever having been added is reported to the ``RunLoop/trace`` of the thread's loop.
+    /// source that is released without ever having been added is reported to the ``RunLoop/trace`` of the thread's
+    /// loop.
     open class SystemSource: WatchedSource {
-        // The kinds are in another module, whose classes can override only public members: in place of overrides they
-        // have these two (decision 99).
+        // The kinds are in another module, whose classes can override only public members: instead of overrides they
+        // set these two (decision 99).
 
-        /// Called when the descriptor is readable; `nil` once the source is invalid. It does not keep the source.
+        /// The closure to call when the descriptor is readable; `nil` once the source is invalid. The closure does not
+        /// keep the source.
         @exclusivity(unchecked) private final var handler: (() -> Void)?
-        /// Called when the source has left its loop, and when it has been invalidated.
+        /// The closure to call when the source has left its loop, and when it has been invalidated.
         @exclusivity(unchecked) package private(set) final var cleanup: (() -> Void)?
 
         package init(descriptor: Int32 = -1, name: String, order: Int, origin: Origin) {
@@ -27,7 +29,7 @@ extension RunLoop {
             (self.handler, self.cleanup) = (handler, cleanup)
         }
 
-        /// Leaves its loop, if it is in one, without being invalidated.
+        /// Leaves the loop, if there is one, without invalidating the source.
         package final func leaveLoop() {
             if let loop { withdraw(from: loop) }
         }

@@ -6,7 +6,7 @@ extension RunLoop {
     open class WatchedSource: Source {
         /// The descriptor. Set it only while the source is in no loop.
         @exclusivity(unchecked) package final var descriptor: Int32
-        /// The events that the descriptor is watched for; an empty set pauses the source.
+        /// The events for which the descriptor is watched; an empty set pauses the source.
         @exclusivity(unchecked) final var interest: DescriptorEvents {
             willSet { checkThread() }
             didSet {
@@ -25,7 +25,8 @@ extension RunLoop {
         /// Called when the source has left its last mode, was invalidated in its loop, or lost its loop.
         func wasRemoved() {}
 
-        /// The events to deliver; `nil` if there are none, or if the rate limit holds the source back, which parks it.
+        /// Returns the events to deliver; `nil` if there are none, or if the rate limit holds the source back, which
+        /// parks it.
         @inline(__always)
         final func due(of found: DescriptorEvents, in loop: RunLoop) -> DescriptorEvents? {
             let wanted = found.intersection(interest)
@@ -76,7 +77,7 @@ extension RunLoop {
             do {
                 try loop.driver.watch(descriptor, for: interest, token: token)
             } catch {
-                // It is no longer watched, and leaves as a parked one does.
+                // The descriptor is no longer watched, and the source leaves like a parked one.
                 loop.parked.insert(self)
                 loop.emit(.ignored("\(self) was invalidated: \(error)"))
                 invalidate()
