@@ -1,5 +1,5 @@
 /// Calls back once per frame, or once every few frames, while its loop runs in one of its modes: `CADisplayLink` with a
-/// software clock in place of the display.
+/// software clock instead of a display.
 ///
 /// ```swift
 /// let link = DisplayLink { link in
@@ -8,7 +8,7 @@
 /// link.add(to: loop, forMode: .common)
 /// ```
 ///
-/// A call belongs to a frame of the link's ``FrameClock``. It is never early. If it cannot be made before the next
+/// A call belongs to a frame of the link's ``FrameClock``, and is never early. If it cannot be made before the next
 /// frame begins, the frame is lost and the call waits for the next frame to begin. Lost frames are not made up;
 /// ``droppedFrames`` counts them. A call that is late again after such a wait is made at once and belongs to the
 /// current frame.
@@ -23,15 +23,15 @@
 public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     private var block: ((DisplayLink) -> Void)?
     private(set) var schedule: FrameSchedule
-    /// When its source's frames have stopped, as far as it was known when the link was armed.
+    /// The date at which the source's frames count as stopped, as known when the link was armed.
     private var silenceEnd = RunLoop.Instant.distantFuture
 
     // MARK: Making one
 
-    /// A link that calls `block`, once it has been added to a loop.
+    /// Creates a link that calls `block`, once it has been added to a loop.
     ///
     /// - Parameters:
-    ///   - clock: when the frames are.
+    ///   - clock: the clock whose frames the link follows.
     ///   - block: called on the loop's thread with the link; kept until the link is invalidated.
     public convenience init(
         clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
@@ -40,11 +40,12 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         self.init(Frames(clock: clock), block, origin: RunLoop.Origin(file: file, line: line))
     }
 
-    /// A link that calls `block` in the frames that somebody else begins.
+    /// Creates a link that calls `block` in the frames of a source.
     ///
     /// - Parameters:
     ///   - source: the frames.
-    ///   - block: called on the loop's thread with the link, while a frame is reported; kept until the link is invalidated.
+    ///   - block: called on the loop's thread with the link, while a frame is reported; kept until the link is
+    ///     invalidated.
     ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
     public convenience init(
         frames source: FrameSource, _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
@@ -62,15 +63,15 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         isRepeating = true
     }
 
-    /// A link that calls a method of `target`, which it keeps until it is invalidated.
+    /// Creates a link that calls a method of `target`, which it keeps until it is invalidated.
     ///
-    /// A target that keeps the link lives as long as the link is valid. Use `weakTarget` if the target must be free to
-    /// go.
+    /// A target that keeps the link lives as long as the link is valid. Use `weakTarget` if the link must not keep its
+    /// target.
     ///
     /// - Parameters:
-    ///   - clock: when the frames are.
+    ///   - clock: the clock whose frames the link follows.
     ///   - target: the object whose method is called.
-    ///   - selector: the method, for example `Player.step`; it is given the link.
+    ///   - selector: the method, for example `Player.step`, which receives the link.
     public convenience init<Target: AnyObject>(
         clock: FrameClock = FrameClock(), target: Target, selector: @escaping (Target) -> (DisplayLink) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -78,13 +79,13 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         self.init(clock: clock, { selector(target)($0) }, file: file, line: line)
     }
 
-    /// A link that calls a method of `weakTarget` without keeping it. When the target is gone, the link invalidates
-    /// itself and calls nothing.
+    /// Creates a link that calls a method of `weakTarget` without keeping it. Once the target has been released, the
+    /// link invalidates itself and calls nothing.
     ///
     /// - Parameters:
-    ///   - clock: when the frames are.
+    ///   - clock: the clock whose frames the link follows.
     ///   - weakTarget: the object whose method is called as long as it lives.
-    ///   - selector: the method; it is given the link.
+    ///   - selector: the method, which receives the link.
     public convenience init<Target: AnyObject>(
         clock: FrameClock = FrameClock(), weakTarget: Target, selector: @escaping (Target) -> (DisplayLink) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -98,8 +99,8 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
 
     // MARK: The frame
 
-    /// The date of the frame of the present call, or of the last one: a date of the clock's grid, not later than now, or
-    /// the one that was reported to its source. Before the first call, the clock's start, or `distantPast`.
+    /// The date of the frame of the present call, or of the last one: a date of the clock's grid, not later than now,
+    /// or the date reported to the frame source. Before the first call, the clock's start, or `distantPast`.
     public private(set) var timestamp: RunLoop.Instant
 
     /// The date of the next frame at the link's rate, to draw for. Like ``timestamp``, it does not change during a
@@ -110,10 +111,10 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     /// `targetTimestamp - timestamp`.
     public var duration: Duration { schedule.frames.period }
 
-    /// The frames per second of its clock or source.
+    /// The number of frames per second of the link's clock or source.
     public var maximumFramesPerSecond: Int { schedule.frames.perSecond }
 
-    /// How many calls were lost between the present call, or the last one, and the call before it. Long callbacks lose
+    /// The number of calls lost between the present call, or the last one, and the call before it. Long callbacks lose
     /// calls, this link's own included, and so do runs in other modes.
     ///
     /// Frames during a pause, or while the link was in no mode, are not counted; nor are calls lost just before them.
@@ -124,7 +125,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
 
     // MARK: The rate
 
-    /// The number of calls per second that is wanted; 0, the default, for one in every frame.
+    /// The preferred number of calls per second; 0, the default, for one in every frame.
     ///
     /// The link is called in every n-th frame, with the n that comes closest; of two that are equally close, the one
     /// with more calls. This property, ``frameInterval`` and ``preferredFrameRateRange`` each return the value they
@@ -145,7 +146,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         }
     }
 
-    /// The n if the link is called in every n-th frame; 1, the default, for every frame. The property that was set last
+    /// The number of frames from one call to the next; 1, the default, for every frame. The property that was set last
     /// counts; see ``preferredFramesPerSecond``.
     ///
     /// - Precondition: at least 1.
@@ -157,7 +158,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         }
     }
 
-    /// The rates that are wanted; no preference by default. The property that was set last counts; see
+    /// The preferred range of rates; no preference by default. The property that was set last counts; see
     /// ``preferredFramesPerSecond``.
     public var preferredFrameRateRange = FrameRateRange.default {
         willSet { checkThread() }
@@ -173,8 +174,8 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
 
     // MARK: Pausing and invalidating
 
-    /// Whether the link is paused. It stays in its modes. After a pause, its next call is in the first frame to begin.
-    /// Frames during the pause are not made up and do not count as dropped.
+    /// A Boolean value that indicates whether the link is paused. A paused link stays in its modes. After a pause, its
+    /// next call is in the first frame to begin. Frames during the pause are not made up and do not count as dropped.
     public var isPaused = false {
         willSet { checkThread() }
         didSet {
@@ -186,15 +187,15 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         }
     }
 
-    /// Requests that any thread may send to a display link.
+    /// A handle by which any thread may send requests to a display link.
     public typealias Remote = RunLoop.ItemRemote<DisplayLink>
 
-    /// A handle with which any thread may stop the link.
+    /// A handle by which any thread may stop the link.
     public var remote: Remote { Remote(link: link) }
 
     // MARK: Modes
 
-    /// Adds the link to `modes` of `loop`; in modes that it is in already nothing changes.
+    /// Adds the link to `modes` of `loop`. Modes that contain it already have no effect.
     ///
     /// The first call is in the first frame after now. A link is in one loop at a time, in any number of its modes. An
     /// invalid link is ignored and reported to ``RunLoop/trace``. On the loop's thread, O(log n).
@@ -204,8 +205,8 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         loop.enrol(self, modes)
     }
 
-    /// Takes the link out of modes of `loop` without invalidating it; it can be added again. The same as
-    /// `RunLoop.remove(_:fromMode:)`.
+    /// Removes the link from modes of `loop` without invalidating it, as `RunLoop.remove(_:fromMode:)` does; it can be
+    /// added again.
     public func remove(from loop: RunLoop, forMode modes: RunLoop.Modes) {
         loop.remove(self, fromMode: modes)
     }
@@ -268,7 +269,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         return wasCalled
     }
 
-    /// Calls for the frame that has begun, and waits for the next one.
+    /// Calls the block for the frame that has begun, and waits for the next one.
     private func callForFrame(in loop: RunLoop) -> Bool {
         guard let (frame, lost) = schedule.take(at: loop.recentTime()) else {
             arm(in: loop)
@@ -285,7 +286,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
             invalidate()
             return wasCalled
         }
-        // It may have been taken out meanwhile, and added to another loop.
+        // The callback may have removed the link, and added it to another loop.
         guard let home = self.loop, !isPaused else { return true }
         schedule.advance(after: home === loop ? end : home.now)
         if schedule.frames.source == nil { arm(in: home) }

@@ -1,4 +1,4 @@
-/// The frames of a display that does not exist: a grid of dates, with a fixed number of them in every second.
+/// A software display's frames: a grid of dates, with a fixed number of them in every second.
 ///
 /// Frame k is at `start + ⌊k × 1 s / framesPerSecond⌋`. Every date is computed from the start in whole nanoseconds, so
 /// no error accumulates. The grid extends to both sides of the start. Dates beyond the range of an instant are
@@ -12,14 +12,14 @@ public struct FrameClock: Sendable, Hashable {
     /// The date of frame 0, on the clock of the loop that calls the links.
     public let start: RunLoop.Instant
 
-    /// How long `framesPerSecond` frames take, in nanoseconds.
+    /// The duration of `framesPerSecond` frames, in nanoseconds.
     private let unit: Int64
 
-    /// A clock with a number of frames per second.
+    /// Creates a clock with a number of frames per second.
     ///
     /// - Parameters:
-    ///   - framesPerSecond: the display's frames per second, from 24 to 240; 60 unless given.
-    ///   - second: the time that a second of the display takes, at least a nanosecond per frame. Give another one to replay
+    ///   - framesPerSecond: the display's frames per second, from 24 to 240. The default is 60.
+    ///   - second: the duration of a second of the display, at least a nanosecond per frame. Pass another one to replay
     ///     faster or slower.
     ///   - start: the date of frame 0; frames before it are on the same grid.
     public init(
@@ -40,13 +40,13 @@ public struct FrameClock: Sendable, Hashable {
     /// nanosecond closer or farther apart.
     package var framePeriod: Duration { .nanoseconds(unit) / framesPerSecond }
 
-    /// When a frame is. O(1).
+    /// Returns the date of a frame. O(1).
     package func date(of frame: Int64) -> RunLoop.Instant {
         let offset = (Int128(frame) * Int128(unit)).dividedRoundingDown(by: Int128(framesPerSecond))
         return RunLoop.Instant(nanoseconds: Int64(clamping: Int128(start.nanoseconds) + offset))
     }
 
-    /// The latest frame whose date is not later than `now`. O(1).
+    /// Returns the latest frame whose date is not later than `now`. O(1).
     package func frame(at now: RunLoop.Instant) -> Int64 {
         // ⌊k × unit / n⌋ ≤ elapsed is the same as k × unit ≤ (elapsed + 1) × n − 1, all numbers being whole.
         let elapsed = Int128(now.nanoseconds) - Int128(start.nanoseconds)
@@ -54,7 +54,7 @@ public struct FrameClock: Sendable, Hashable {
         return Int64(clamping: product.dividedRoundingDown(by: Int128(unit)))
     }
 
-    /// The first frame whose date is later than `now`. O(1).
+    /// Returns the first frame whose date is later than `now`. O(1).
     package func frame(after now: RunLoop.Instant) -> Int64 {
         frame(at: now).saturatingAdding(1)
     }

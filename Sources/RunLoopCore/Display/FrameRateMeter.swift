@@ -1,6 +1,6 @@
-/// Measures once a second how often frames are shown.
+/// Measures the rate at which frames are shown, once a second.
 ///
-/// Give it the timestamp of every call of a display link:
+/// Pass the meter the timestamp of every call of a display link:
 ///
 /// ```swift
 /// var meter = FrameRateMeter()
@@ -15,9 +15,9 @@ public struct FrameRateMeter: Sendable {
     private var last: RunLoop.Instant?
     private var count = 0
 
-    /// A meter that has seen no frame.
+    /// Creates a meter that has counted no frame.
     ///
-    /// - Parameter second: the time that a second of the display takes. Give another one to replay faster or slower; see
+    /// - Parameter second: the duration of a second of the display. Pass another one to replay faster or slower; see
     ///   ``FrameClock``.
     public init(second: Duration = .seconds(1)) {
         self.second = second
@@ -25,9 +25,9 @@ public struct FrameRateMeter: Sendable {
 
     /// Counts a frame. The first frame only starts the count.
     ///
-    /// - Parameter timestamp: the time of the frame, not before the frame before.
-    /// - Returns: the rate if at least a second has passed since the last reading: the frames since then, divided by
-    ///   the time.
+    /// - Parameter timestamp: the time of the frame, not earlier than the previous one.
+    /// - Returns: the rate if at least a second has passed since the last reading: the number of frames since then,
+    ///   divided by the time.
     public mutating func frame(at timestamp: RunLoop.Instant) -> Reading? {
         guard let last else {
             last = timestamp
@@ -45,7 +45,7 @@ public struct FrameRateMeter: Sendable {
 
     /// A measured rate.
     public struct Reading: Sendable, Hashable, CustomStringConvertible {
-        /// Frames per second.
+        /// The number of frames per second.
         public let framesPerSecond: Double
 
         /// The rate, rounded: `60 FPS`.

@@ -1,9 +1,9 @@
-/// The rates that a display link may be called at, in calls per second, and the preferred one.
+/// The range of rates at which a display link may be called, in calls per second, and the preferred one.
 public struct FrameRateRange: Sendable, Hashable {
-    /// The lowest rate that is acceptable; 0 for any.
+    /// The lowest acceptable rate; 0 for any.
     public let minimum: Double
 
-    /// The highest rate that is wanted.
+    /// The highest rate.
     public let maximum: Double
 
     /// The preferred rate; 0 for the highest.
@@ -12,11 +12,11 @@ public struct FrameRateRange: Sendable, Hashable {
     /// No preference: the rate of the display.
     public static let `default` = FrameRateRange(minimum: 0, maximum: 0)
 
-    /// A range of rates.
+    /// Creates a range of rates.
     ///
     /// - Parameters:
-    ///   - minimum: not negative.
-    ///   - maximum: not less than `minimum`.
+    ///   - minimum: the lowest acceptable rate, not negative.
+    ///   - maximum: the highest rate, not less than `minimum`.
     ///   - preferred: a rate in the range, or 0 for the highest.
     public init(minimum: Double, maximum: Double, preferred: Double = 0) {
         require(
@@ -31,15 +31,15 @@ public struct FrameRateRange: Sendable, Hashable {
         self.preferred = preferred
     }
 
-    /// The n for which a call in every n-th frame suits the range best, at this number of frames per second.
+    /// Returns the n for which a call in every n-th frame suits the range best, at this number of frames per second.
     ///
-    /// The rate `framesPerSecond / divisor` is in the range if there is one. Of those in the range, or of all if none
-    /// is, it is the closest to the preferred rate; without a preferred rate it is the highest in the range, or the
-    /// closest to the range. Of two that are equally close, the higher.
+    /// The rate `framesPerSecond / divisor` is in the range if any such rate is. Of the rates in the range, or of all
+    /// if none is, it is the closest to the preferred rate; without a preferred rate it is the highest in the range, or
+    /// the closest to the range. Of two that are equally close, the higher.
     func divisor(for framesPerSecond: Int) -> Int64 {
         let target = preferred > 0 ? preferred : maximum
         guard target > 0 else { return 1 }
-        // The rates on both sides of the target: one that is not below it, if the display has any, and one that is.
+        // The rates on both sides of the target: one at or above it, if the display has any, and one below.
         let above = Int64(min(max((Double(framesPerSecond) / target).rounded(.down), 1), 1e9))
         let (high, low) = (Double(framesPerSecond) / Double(above), Double(framesPerSecond) / Double(above + 1))
         if contains(high) != contains(low) { return contains(high) ? above : above + 1 }

@@ -1,26 +1,26 @@
-/// The frame that a display link is called for next, and how many calls are lost on the way there. Every operation is
-/// O(1): lost calls are counted by division.
+/// The next frame of a display link, and the number of calls lost before it. Every operation is O(1): lost calls are
+/// counted by division.
 struct FrameSchedule {
     let frames: Frames
 
-    /// Every n-th frame is called. A new value counts from the next call, or from ``adapt(at:)``.
+    /// The number of frames from one call to the next. A new value counts from the next call, or from ``adapt(at:)``.
     var divisor: Int64 = 1
 
     /// The frame called last; `nil` if the link has been paused or out of its loop since then.
     private var last: Int64?
-    /// The frame whose turn it is. The turns after it are every `step`-th frame.
+    /// The frame whose turn it is. Further turns are every `step`-th frame after it.
     private var due: Int64 = 0
     private var step: Int64 = 1
     /// The frame to call: the due one, or a later one if that is lost.
     private var aim: Int64 = 0
-    /// The call was late, and was postponed to the next frame.
+    /// Set if the call was late, and was postponed to the next frame.
     private var isPutOff = false
 
     init(_ frames: Frames) {
         self.frames = frames
     }
 
-    /// The date of the frame to call, which is not known of a source's frame.
+    /// The date of the frame to call, which is not known for a source's frame.
     var deadline: RunLoop.Instant { frames.date(of: aim) }
 
     /// Forgets the turns so far. The schedule must be begun again before it is used.
@@ -28,7 +28,7 @@ struct FrameSchedule {
         last = nil
     }
 
-    /// Whether a frame that a source reports is the one to call, or a later one.
+    /// Indicates whether a frame that a source reports is the frame to call, or a later one.
     var isDue: Bool { frames.frame(at: .distantPast) >= aim }
 
     /// Begins with the first frame after `now`.
@@ -37,7 +37,7 @@ struct FrameSchedule {
         setTurn(frames.frame(after: now))
     }
 
-    /// The deadline has come, and it is `now`.
+    /// Takes the due frame at the deadline, `now`.
     ///
     /// - Returns: the frame to call and the number of turns lost before it; `nil` if the frame is lost and the call is
     ///   postponed to the next one. That happens once per call, so that a loop that is always late still calls its

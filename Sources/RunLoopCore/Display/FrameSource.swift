@@ -1,5 +1,5 @@
-/// Frames that somebody else begins: a toolkit, a compositor, a camera. The display links of a source are called in its
-/// frames, and not by a ``FrameClock``.
+/// Frames that another component begins: a toolkit, a compositor, a camera. The display links of a source are called in
+/// its frames, and not by a ``FrameClock``.
 ///
 /// ```swift
 /// let frames = FrameSource()
@@ -9,52 +9,55 @@
 /// frames.frameBegan(at: timestamp, interval: .microseconds(16_667))
 /// ```
 ///
-/// A link is called while the frame is reported, if the loop runs in one of its modes, or if its host waits in one of them;
-/// see ``RunLoop/Guest``. Frames in other modes are lost to it, as are those that are not reported:
-/// ``DisplayLink/droppedFrames`` counts both, by the time between two reports. Frames that no link wanted are not counted.
+/// A link is called while the frame is reported, if the loop runs in one of its modes, or if its host waits in one of
+/// them; see ``RunLoop/Guest``. Frames in other modes, and frames that are not reported, are lost to it:
+/// ``DisplayLink/droppedFrames`` counts both, by the time between two reports. Frames that no link wanted are not
+/// counted.
 ///
-/// A display may stop its frames, for example that of a window which is hidden. Then no link is called, and
-/// ``stoppedHandler`` tells it.
+/// A display may stop its frames, for example for a hidden window. Then no link is called, and ``stoppedHandler`` is.
 ///
 /// A source belongs to the thread of its links' loop, and is not `Sendable`. It keeps a link as long as the loop does.
 public final class FrameSource {
-    /// The time between frames, as it was reported last.
+    /// The time between frames, as last reported.
     public private(set) var interval: Duration
 
-    /// The date of the frame that was reported last; ``RunLoop/Instant/distantPast`` before the first one.
+    /// The date of the last reported frame; ``RunLoop/Instant/distantPast`` before the first one.
     public private(set) var timestamp = RunLoop.Instant.distantPast
 
-    /// Whether any link waits for a frame. Otherwise nobody need report them.
+    /// A Boolean value that indicates whether any link waits for a frame. Otherwise frames need not be reported.
     public private(set) var isWanted = false
 
-    /// Called when ``isWanted`` has changed, for example to have a toolkit begin or end its frames.
+    /// A closure to call when ``isWanted`` has changed, for example to have a toolkit begin or end its frames.
     public var wantedHandler: ((Bool) -> Void)?
 
-    /// Whether frames are wanted and none has been reported for ``timeout``. It stays `false` without a ``stoppedHandler``.
+    /// A Boolean value that indicates whether frames are wanted and none has been reported for ``timeout``; always
+    /// `false` without a ``stoppedHandler``.
     public private(set) var hasStopped = false
 
-    /// The time without a frame after which frames have stopped; a second unless set.
+    /// The time without a frame after which frames count as stopped. The default is a second.
     public var timeout = Duration.seconds(1) { didSet { watchSilence() } }
 
-    /// Called when ``hasStopped`` has changed: when frames have stopped, and when they come again or are no longer wanted.
+    /// A closure to call when ``hasStopped`` has changed: when frames have stopped, and when they come again or are no
+    /// longer wanted.
     ///
-    /// It is called on the links' thread while the loop runs in a mode of a link that is not paused. In other modes, and
-    /// while the loop itself is late, the silence lasts longer. While frames come it costs a wake-up for each ``timeout``.
+    /// The source calls it on the links' thread while the loop runs in a mode of a link that is not paused. In other
+    /// modes, and while the loop itself is late, the silence lasts longer. While frames come it costs a wake-up for
+    /// each ``timeout``.
     public var stoppedHandler: ((Bool) -> Void)? { didSet { watchSilence() } }
 
-    /// Since when no frame has come, or none was wanted.
+    /// The time since which no frame has come, or none was wanted.
     private var quietSince = RunLoop.Instant.distantPast
-    /// Whether frames have been wanted since the last one.
+    /// Set if frames have been wanted since the last one.
     private var isCounting = false
 
-    /// The number of the frame that was reported last.
+    /// The number of the last reported frame.
     private(set) var frame: Int64 = 0
     private var followers: [any FrameFollower] = []
 
-    /// A source without links.
+    /// Creates a source without links.
     ///
-    /// - Parameter interval: the time between frames until one is reported; a 60th of a second unless given.
-    /// - Precondition: from 1 ms to 1 s.
+    /// - Parameter interval: the time between frames until one is reported. The default is a 60th of a second.
+    /// - Precondition: the interval is from 1 ms to 1 s.
     public init(interval: Duration = .nanoseconds(16_666_667)) {
         Self.check(interval)
         self.interval = interval
@@ -68,12 +71,14 @@ public final class FrameSource {
 
     var framesPerSecond: Int { max(1, Int((.seconds(1) / interval).rounded())) }
 
-    /// Reports that a frame begins, and calls the links that are due. On the thread of the links' loop; O(number of links).
+    /// Reports that a frame begins, and calls the links that are due. On the thread of the links' loop; O(number of
+    /// links).
     ///
     /// - Parameters:
-    ///   - timestamp: the date of the frame, on the loop's clock. A frame that is not later than the one before is ignored.
-    ///     A date that lies ahead by more than an interval counts as now, and is reported to ``RunLoop/trace``.
-    ///   - interval: the time to the next frame; the same as before unless given.
+    ///   - timestamp: the date of the frame, on the loop's clock. A frame that is not later than the previous one is
+    ///     ignored. A date that lies ahead by more than an interval counts as now, and is reported to
+    ///     ``RunLoop/trace``.
+    ///   - interval: the time to the next frame; `nil` if it has not changed.
     /// - Precondition: the interval is from 1 ms to 1 s.
     public func frameBegan(at timestamp: RunLoop.Instant, interval: Duration? = nil) {
         if let interval {
@@ -91,7 +96,7 @@ public final class FrameSource {
         self.timestamp = timestamp
         quietSince = now
         setStopped(false)
-        // The call of a link may take others out.
+        // The call of a link may remove others.
         for follower in followers where followers.contains(where: { $0 === follower }) { follower.frameCame() }
     }
 
@@ -101,7 +106,7 @@ public final class FrameSource {
             .ignored("a frame was reported for \(timestamp), which lies ahead; it counts as one of \(now)"))
     }
 
-    /// The date of a frame, as far as it can be told.
+    /// Returns the date of a frame, as far as it is known.
     func date(of frame: Int64) -> RunLoop.Instant {
         let count = Int(clamping: frame.subtractingReportingOverflow(self.frame).partialValue)
         return timestamp + interval * count
@@ -133,17 +138,18 @@ public final class FrameSource {
 
     // MARK: Silence
 
-    /// When frames have stopped if none comes before; `distantFuture` if that is not to be told.
+    /// The date at which frames count as stopped if none comes before; `distantFuture` if ``stoppedHandler`` is not to
+    /// be called.
     var silenceEnd: RunLoop.Instant {
         isWanted && !hasStopped && stoppedHandler != nil ? quietSince + timeout : .distantFuture
     }
 
-    /// The end of the silence has come for a link, on whose behalf `tell` calls.
+    /// Handles the end of the silence for a link, on whose behalf `tell` calls.
     ///
     /// - Returns: whether the handler was called. If not, the link waits for the new end.
     func silenceEnded(at now: RunLoop.Instant, tell: (() -> Void) -> Bool) -> Bool {
         guard now >= silenceEnd else { return false }
-        // A loop that comes late may not have looked at what reports the frames.
+        // A late loop may not have polled the component that reports the frames.
         guard now <= silenceEnd + interval else {
             quietSince = now + interval - timeout
             return false
@@ -163,7 +169,7 @@ public final class FrameSource {
     }
 }
 
-/// A display link, as its source knows it.
+/// A display link, in the view of its source.
 protocol FrameFollower: AnyObject {
     var isPaused: Bool { get }
     var loop: RunLoop? { get }

@@ -1,4 +1,4 @@
-/// The frames of a display link: those of a clock, or those that a source reports in its place.
+/// The frames of a display link: a clock's, or the frames that a source reports instead.
 struct Frames {
     var clock = FrameClock()
     var source: FrameSource?

@@ -7,11 +7,12 @@
 /// }
 /// ```
 ///
-/// Any thread may hold it, pass it on and release it; it is `Sendable`. Only the loop's thread can reach the value. The
-/// loop keeps the value as long as anybody holds this object. It releases the value on its own thread, soon after the
-/// last reference has gone or when the loop ends. After the end of the loop there is no value, and asking for it traps.
+/// Any thread may hold this object, pass it along and release it; it is `Sendable`. Only the loop's thread can access
+/// the value. The loop keeps the value as long as this object exists. It releases the value on its own thread, soon
+/// after the last reference to this object or when the loop ends. After the end of the loop there is no value, and
+/// accessing it traps.
 public final class LoopBound<Value>: Sendable {
-    /// Requests that any thread may send to the loop.
+    /// A handle by which any thread may send requests to the loop.
     public let remote: RunLoop.Remote
 
     private final class Box {
@@ -26,7 +27,7 @@ public final class LoopBound<Value>: Sendable {
     // 1,400 instructions each time.
     private nonisolated(unsafe) let box: UnownedReference<Box>
 
-    /// Where the value was bound, for the sentence of a trap.
+    /// The place where the value was bound, for the sentence of a trap.
     private let origin: RunLoop.Origin
 
     /// Binds a value to a loop. Call it on the loop's thread.
@@ -44,7 +45,7 @@ public final class LoopBound<Value>: Sendable {
     }
 
     deinit {
-        // Only its address: if the loop has ended, the box has gone.
+        // Only the address: if the loop has ended, the box has gone.
         let key = Int(bitPattern: box.address)
         if let loop = remote.installed {
             loop[boundValues].release(key)
@@ -53,8 +54,8 @@ public final class LoopBound<Value>: Sendable {
         }
     }
 
-    /// The value. Traps on any thread but the loop's, and after the loop has ended; the sentence names the place where the
-    /// value was bound.
+    /// The bound value. Traps on any thread but the loop's, and after the loop has ended; the sentence names the place
+    /// where the value was bound.
     public var value: Value {
         get { checkedBox.with { $0.value } }
         set { checkedBox.with { $0.value = newValue } }
@@ -77,8 +78,8 @@ public final class LoopBound<Value>: Sendable {
 
 private let boundValues = RunLoop.Local { _ in BoundValues() }
 
-/// The values that a loop keeps for others. A value is released after the table is in order, because its deinit may do
-/// anything.
+/// The values that a loop keeps for `LoopBound` objects. A value is released after the table is in order, because its
+/// deinit may do anything.
 private final class BoundValues {
     private var boxes: [Int: AnyObject] = [:]
 

@@ -23,14 +23,14 @@ public final class LoopThread: Sendable {
     /// The thread's name. The system keeps its first 15 bytes.
     public let name: String
 
-    /// Requests that other threads may send to the thread's loop. Valid from the start.
+    /// A handle by which other threads send requests to the thread's loop. Valid from the start.
     public let remote: RunLoop.Remote
 
     private let seat: any Seat
     private let handle: ThreadHandle
     private let end = ThreadEnd()
 
-    /// The parameters of the thread. They are released when the thread has ended.
+    /// The parameters of the thread, released when it has ended.
     private struct Start {
         let seat: any Seat
         let remote: RunLoop.Remote
@@ -45,7 +45,7 @@ public final class LoopThread: Sendable {
                 RunLoop.install(loop)
                 RunLoop.preparations[seat.world](loop)
                 setUp?(loop)
-                // In a simulation that is explored, others may have their turn now, as behind a handler.
+                // In an explored simulation, other threads may have their turn now, as after a handler.
                 loop.schedule?.callEnded()
                 var isClosed = false
                 repeat {
@@ -59,8 +59,7 @@ public final class LoopThread: Sendable {
                     runOnce(loop)
                 }
                 setUp = nil
-                // Before the loop is uninstalled, so that deinits that ask for a queue or start a thread stay in its
-                // world.
+                // Before the loop is uninstalled, so that deinits that use a queue or start a thread stay in its world.
                 loop.tearDown()
                 RunLoop.install(nil)
             }
@@ -72,13 +71,14 @@ public final class LoopThread: Sendable {
         private func runOnce(_ loop: RunLoop) {
             loop.run(in: .default)
             // A nested run in another mode may have taken in the stop, and blocks that were posted before it: they all
-            // run in the one pass of a run that is stopped.
+            // run in the one pass of a stopped run.
             loop.isStopPending = loop.hasBlocks(for: .default)
             if loop.isStopPending { loop.run(in: .default) }
         }
     }
 
-    /// Starts a thread in `world`. A service only serves others, as ``World/makeSeat(named:isService:)`` explains.
+    /// Starts a thread in `world`, or ends the process. A service only serves others; see
+    /// ``World/makeSeat(named:isService:)``.
     package convenience init(
         name: String, in world: any World, isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
     ) {
@@ -89,7 +89,7 @@ public final class LoopThread: Sendable {
         }
     }
 
-    /// Starts a thread in `world`, if the system has what that takes.
+    /// Starts a thread in `world`, or throws if the system refuses a descriptor or the thread.
     package convenience init(
         starting name: String, in world: any World, isService: Bool = false,
         setUp: @escaping @Sendable (RunLoop) -> Void
@@ -120,7 +120,7 @@ public final class LoopThread: Sendable {
             start.deinitialize(count: 1)
             start.deallocate()
             let error = RunLoop.StartError("start the thread \(quoted(name))", errno: status)
-            // The others would wait for this one's turn.
+            // The other threads would wait for this one's turn.
             if seat.world.isRepeatable { endProcess(error) }
             throw error
         }
@@ -144,8 +144,8 @@ public final class LoopThread: Sendable {
     }
 
     /// Waits until the thread has ended and everything in its loop has been released. Any thread but its own; harmless
-    /// when repeated. It blocks the caller, for ever if the thread is never stopped and never ends by itself. On
-    /// virtual time threads that join one another in a circle end the process, with a sentence that names them.
+    /// when repeated. Blocks the caller, for ever if the thread is never stopped and never ends by itself. On virtual
+    /// time threads that join one another in a circle end the process, with a sentence that names them.
     public func join() {
         require(!remote.isCurrent, "a thread cannot wait for its own end; return from its set-up instead, or stop it")
         // Not under the lock: in a simulation the thread needs its turn in order to end.
@@ -153,16 +153,16 @@ public final class LoopThread: Sendable {
         handle.join()
     }
 
-    /// Waits as ``join()`` does, as a task: no thread is blocked. Cancelling the task does not end the wait; ``stop()``
-    /// does. Any thread.
+    /// Suspends the task until the thread has ended, as ``join()`` waits; no thread is blocked. Cancelling the task
+    /// does not end the wait; ``stop()`` does. Any thread.
     public nonisolated(nonsending) func ended() async {
         await JobGate(end).pass()
     }
 }
 
-/// The end of a thread, and the tasks that wait for it: an executor that keeps their jobs until then.
+/// The end of a thread: an executor that keeps the jobs of the tasks that wait for it until then.
 private final class ThreadEnd: SerialExecutor {
-    /// `nil` when the thread has ended.
+    /// The waiting jobs; `nil` when the thread has ended.
     private let waiting = Locked<[UnownedJob]?>([])
 
     func enqueue(_ job: consuming ExecutorJob) {

@@ -1,19 +1,19 @@
-/// Threads that call the handlers of timer sources, each on whichever thread is free: the counterpart of Dispatch's
-/// global queue.
+/// Threads that call the handlers of timer sources, each on any free thread: the counterpart of Dispatch's global
+/// queue.
 ///
 /// One more thread, the timekeeper, waits for the deadlines and calls no handler, so that a source is punctual as long
 /// as the pool has a free thread. The other threads start when they are needed. When all are busy, or the system has no
 /// room for a further one, deliveries wait in order, and waiting fires of one source are merged into one. Without room
 /// for the first, the process ends as with a ``LoopThread``.
 ///
-/// A source keeps its pool. When the last reference to a pool goes, its threads end; ``stop()`` ends them even while
-/// there are sources, which then no longer fire. A pool that is made inside a simulation takes part in its virtual
-/// time. It is `Sendable`.
+/// A source keeps its pool. The release of the last reference to a pool ends its threads; ``stop()`` ends them even
+/// while there are sources, which then no longer fire. A pool that is made inside a simulation takes part in its
+/// virtual time. Pools are `Sendable`.
 public final class LoopThreadPool: Sendable {
-    /// The name that the threads are numbered under: `background-1`, `background-2`.
+    /// The name under which the threads are numbered: `background-1`, `background-2`.
     public let name: String
 
-    /// The most threads that call handlers at the same time.
+    /// The greatest number of threads that call handlers at the same time.
     public let maximumThreads: Int
 
     let timekeeper: LoopThread
@@ -32,7 +32,7 @@ public final class LoopThreadPool: Sendable {
         var isBusy = true
     }
 
-    /// A pool whose threads live in `world`.
+    /// Creates a pool whose threads live in `world`.
     package init(name: String, maximumThreads: Int, in world: any World) {
         require(maximumThreads > 0, "a pool needs at least one thread; without any, use a loop's queue")
         self.name = name
@@ -40,8 +40,8 @@ public final class LoopThreadPool: Sendable {
         timekeeper = LoopThread(name: "\(name)-timer", in: world, isService: true, setUp: Self.live)
     }
 
-    /// A pool whose threads live in `world`, with the first of them, so that it can deliver whatever the system refuses
-    /// later.
+    /// Creates a pool whose threads live in `world`, with its first thread, so that it can deliver even if the system
+    /// refuses further ones.
     package init(starting name: String, maximumThreads: Int, in world: any World) throws(RunLoop.StartError) {
         self.name = name
         self.maximumThreads = maximumThreads
@@ -72,20 +72,20 @@ public final class LoopThreadPool: Sendable {
         timekeeper.stop()
     }
 
-    /// Waits until the threads have ended. Any thread but these; harmless when repeated.
+    /// Waits until the threads have ended. Any thread but the pool's; harmless when repeated.
     public func join() {
         timekeeper.join()
         for worker in state.withLock({ $0.workers }) { worker.thread.join() }
     }
 
-    /// Waits as ``join()`` does, as a task: no thread is blocked. Cancelling the task does not end the wait; ``stop()``
-    /// does. Any thread.
+    /// Suspends the task until the threads have ended, as ``join()`` waits; no thread is blocked. Cancelling the task
+    /// does not end the wait; ``stop()`` does. Any thread.
     public nonisolated(nonsending) func ended() async {
         await timekeeper.ended()
         for worker in state.withLock({ $0.workers }) { await worker.thread.ended() }
     }
 
-    /// Has a free thread deliver, or the next one that becomes free. On the timekeeper's thread.
+    /// Runs `job` on a free thread, or the next one that becomes free. On the timekeeper's thread.
     func submit(from loop: RunLoop, _ job: @escaping Job) {
         let worker = state.withLock { state -> Int? in
             guard !state.isStopped else { return nil }
@@ -115,7 +115,7 @@ public final class LoopThreadPool: Sendable {
         loop.add(CustomSource(), forMode: .default)
     }
 
-    /// A handler that stops its thread's loop does not end the thread: only the pool does.
+    /// Runs the loop of a worker until the pool ends it; a handler that stops the loop does not end the thread.
     private static func serve(_ loop: RunLoop) {
         live(loop)
         while loop.run(in: .default) == .stopped && !loop.isEnding {}
@@ -128,7 +128,7 @@ public final class LoopThreadPool: Sendable {
         }
     }
 
-    /// A worker's handler has returned.
+    /// Notes that a worker's handler has returned, and starts its next job.
     private func finish(_ worker: Int) {
         let next = state.withLock { state in
             let next = state.waiting.popFirst()

@@ -5,12 +5,12 @@ extension RunLoop {
     /// The loop of the calling thread, if it has one.
     package static var installed: RunLoop? { installedReference?.object }
 
-    /// The same as a reference that is not counted: the thread keeps its loop.
+    /// An unretained reference to ``installed``: the thread keeps its loop.
     package static var installedReference: UnownedReference<RunLoop>? {
         rlk_get_thread_object().map { UnownedReference(address: $0) }
     }
 
-    /// The loop of that number, which must be the calling thread's; `nil` if it has ended.
+    /// Returns the loop of that number, which must be the calling thread's; `nil` if it has ended.
     @inline(__always)
     static func living(_ number: UInt64) -> UnownedReference<RunLoop>? {
         if let installedReference, installedReference.with({ $0.number == number }) { return installedReference }
@@ -23,22 +23,23 @@ extension RunLoop {
 
     private static let livingLoops = Locked<[UInt64: UnownedReference<RunLoop>]>([:])
 
-    /// From now on the loop can be found by its number, or no longer.
+    /// Adds the loop to the table of living loops, or removes it.
     func noteLiving(_ lives: Bool) {
         RunLoop.livingLoops.withLock { $0[number] = lives ? UnownedReference(self) : nil }
     }
 
-    /// Whether it is the calling thread's.
+    /// A Boolean value that indicates whether the loop is the calling thread's.
     package var isInstalled: Bool { RunLoop.installedReference == UnownedReference(self) }
 
-    /// The same if it can be used here: after a fork, a loop of the real world is the parent's.
+    /// An unretained reference to ``installed`` if it can be used here: after a fork, a loop of the real world is the
+    /// parent's.
     package static var usableReference: UnownedReference<RunLoop>? {
         guard let reference = installedReference, !reference.with({ $0.isForked }) else { return nil }
         return reference
     }
 
-    /// Whether the loop has ended and its thread is gone, where a task awaits something. Traps on another thread while
-    /// the loop lives.
+    /// Returns whether the loop has ended and its thread is gone, at the begin of a task's wait. Traps on another
+    /// thread while the loop lives.
     @inline(__always)
     package func hasGone(_ what: @autoclosure () -> String) -> Bool {
         if isInstalled { return false }
@@ -50,7 +51,7 @@ extension RunLoop {
         "a task waits for \(what) on the loop's thread: in a task of the loop, or in one that prefers its executor"
     }
 
-    /// Tells the calling thread's loop, if it has one, of something that was made for a loop and never added to any.
+    /// Reports an object that was made for a loop and never added to any, to the calling thread's loop, if it has one.
     package static func tellOfUnused(_ what: @autoclosure () -> String) {
         usableReference?.with { $0.trace?(.ignored("\(what()) was let go without having been added to a loop")) }
     }
@@ -69,14 +70,14 @@ extension RunLoop {
         return previous
     }
 
-    /// The main loop for the threads of a world; `nil` in the real one, whose main thread has the loop.
+    /// The main loop for the threads of a world; `nil` in the real world, whose main thread has the loop.
     package static let mainRemotes = WorldLocal<Remote?> { _ in nil }
 
-    /// Called with every loop of a world's threads before its set-up: a simulation has them traced.
+    /// A closure to call with every loop of a world's threads before its set-up: a simulation has them traced.
     package static let preparations = WorldLocal<@Sendable (RunLoop) -> Void> { _ in { _ in } }
 
-    /// A key of the C library reports the end of a thread, even of one that this library has not started. It counts as a
-    /// reference to the loop, which C cannot: so it is retained and released by hand.
+    /// The key of the C library that reports the end of a thread, even of one that this library has not started. Its
+    /// value counts as a reference to the loop, which C cannot manage: so it is retained and released by hand.
     private static let installedKey: pthread_key_t = {
         var key = pthread_key_t()
         let status = pthread_key_create(&key) { pointer in
@@ -91,7 +92,7 @@ extension RunLoop {
 }
 
 extension UnownedReference<RunLoop> {
-    /// When a timer that is made now fires first.
+    /// Returns the first fire date of a timer that is made now.
     package func date(after interval: Duration) -> RunLoop.Instant {
         with { $0.now } + (interval > .zero ? interval : Timer.usualInterval)
     }
@@ -102,13 +103,13 @@ extension UnownedReference<RunLoop> {
 }
 
 extension RunLoop.Remote {
-    /// Whether the loop is the calling thread's. Any thread; O(1).
+    /// A Boolean value that indicates whether the loop is the calling thread's. Any thread; O(1).
     public var isCurrent: Bool { installedReference != nil }
 
-    /// The loop itself, if it is the calling thread's.
+    /// The loop, if it is the calling thread's.
     package var installed: RunLoop? { installedReference?.object }
 
-    /// The same as a reference that is not counted.
+    /// An unretained reference to the loop, if it is the calling thread's.
     @inline(__always)
     var installedReference: UnownedReference<RunLoop>? {
         guard let loop = RunLoop.installedReference, loop.with({ $0.mailbox === mailbox }) else { return nil }

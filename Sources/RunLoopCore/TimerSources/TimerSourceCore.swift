@@ -1,17 +1,17 @@
-/// A timer source as its queue sees it: an item of the home loop's timer queue, and the state of the source.
+/// The core of a timer source: an item of the home loop's timer queue, and the state of the source.
 ///
 /// Any thread may change the state. The timer queue follows on the home loop's thread.
 final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
-    // Unchecked. `state` is reached only under the home loop's lock, and the fields of the timer queue only on that
-    // loop's thread; `source` is set once, before anybody else knows of it. Handlers that are not `Sendable` are called
-    // and released on the home loop's thread as long as it exists.
+    // Unchecked. `state` is accessed only under the home loop's lock, and the fields of the timer queue only on that
+    // loop's thread; `source` is set once, before anything else refers to this object. Handlers that are not `Sendable`
+    // are called and released on the home loop's thread as long as it exists.
 
     weak var source: TimerSource?
     private let queue: DeliveryQueue
-    /// The latest and the earliest moment to fire.
+    /// The latest and the earliest date to fire.
     private var armed = (deadline: RunLoop.Instant.distantFuture, earliest: RunLoop.Instant.distantFuture)
     private var state = State()
-    /// Passed by deliveries to the event handler; closed when the source is cancelled.
+    /// The gate that calls of the event handler pass; closed when the source is cancelled.
     private let gate = CallGate()
 
     init(_ queue: DeliveryQueue, _ name: String?, _ origin: RunLoop.Origin) {
@@ -23,7 +23,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
     // MARK: As an item
 
     override var kind: RunLoop.ItemKind { .timerSource }
-    /// Its handlers are part of the state. An item without a handler is not invalidated as others are.
+    /// `false`, because the handlers are part of the state. Without a handler an item is not invalidated as others are.
     override var hasHandler: Bool { false }
     override func dropHandler(_ body: () -> Void) {}
     override var deadline: RunLoop.Instant { armed.deadline }
@@ -57,10 +57,10 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
     struct Schedule {
         private var grid: Grid
         private var fraction: Grid.Fraction?
-        /// The time between dates, if there is more than one.
+        /// The time between dates; `nil` if there is only one.
         let period: Duration?
         private let leeway: Duration
-        /// Whether one of its dates has been delivered.
+        /// Set if one of the dates has been delivered.
         private var hasBegun = false
 
         init(deadline: RunLoop.Instant, interval: Duration?, leeway: Duration) {
@@ -71,14 +71,14 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
 
         var date: RunLoop.Instant { grid.date }
 
-        /// When to wake for the pending date at the latest.
+        /// Returns the latest date at which to wake for the pending date.
         func deadline(isVirtual: Bool) -> RunLoop.Instant {
             guard leeway > .zero, !isVirtual else { return date }
             guard hasBegun, let period else { return date + leeway }
             return date + min(leeway, period / 2)
         }
 
-        /// Moves to the first date after `now`, and returns how many dates have come.
+        /// Moves to the first date after `now`, and returns the number of dates that have come.
         mutating func take(at now: RunLoop.Instant) -> Int {
             let dates = grid.datesPassed(at: now, fraction).saturatingAdding(1)
             grid.advance(by: dates, &fraction)
@@ -91,7 +91,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
     struct Belongings {
         var eventHandler: ((TimerSource) -> Void)?
         var cancelHandler: (() -> Void)?
-        /// The source itself, while it keeps itself.
+        /// The source, while it keeps itself.
         var keeper: TimerSource?
     }
 
@@ -104,15 +104,15 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
         var isActive = false
         var suspensions = 0
         var isCancelled = false
-        /// It was cancelled, and its cancel handler has still to be called.
+        /// Set if the source was cancelled, and its cancel handler has still to be called.
         var owesCancelCall = false
-        /// Its handler is on the stack.
+        /// Set while a handler is on the stack.
         var isDelivering = false
-        /// A thread of the pool will deliver.
+        /// Set if a thread of the pool will deliver.
         var isHandedOver = false
-        /// The home loop's timer queue has it.
+        /// Set if the home loop's timer queue has the item.
         var isKnown = false
-        /// The home loop has been asked to act on the state.
+        /// Set if the home loop has been asked to act on the state.
         var isUpdatePosted = false
 
         var isHeldBack: Bool { !isActive || suspensions > 0 }
@@ -120,7 +120,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
 
     /// The next step of the home loop's timer queue.
     private enum Wish {
-        /// To keep it, without a deadline.
+        /// Keeps the item in the queue, without a deadline.
         case hold
         case fire(Schedule)
         case callCancelHandler
@@ -195,7 +195,7 @@ extension TimerSourceCore {
         gate.waitForBegin()
     }
 
-    /// The source is gone. If it was cancelled, it still owes a call of its cancel handler.
+    /// Notes that the source has been released. If it was cancelled, it still owes a call of its cancel handler.
     func abandon() {
         change { state in
             if state.owesCancelCall {
@@ -221,7 +221,7 @@ extension TimerSourceCore {
         queue.home.mailbox.sources.withLock { _ in body(&state) }
     }
 
-    /// Changes the state. If `body` returns `true`, the home loop acts on it, at once on its own thread.
+    /// Changes the state, and has the home loop act on it if `body` returns `true`, at once on its own thread.
     private func change(_ body: (inout State) -> Bool) {
         if let loop = homeLoop {
             if withLock(body) { update(in: loop) }
@@ -233,7 +233,7 @@ extension TimerSourceCore {
             return true
         }
         guard isNews, !queue.home.mailbox.post(.urgent { self.update(in: $0) }) else { return }
-        // The loop has ended. It releases the sources that it knows, on its own thread; nobody else releases the rest.
+        // The loop has ended. It releases the sources that it knows, on its own thread; the rest is released here.
         let dropped = withLock { state in
             state.isUpdatePosted = false
             return state.isKnown ? [] : Self.takeAll(&state)
@@ -246,7 +246,7 @@ extension TimerSourceCore {
         return state.replaced + [state.belongings]
     }
 
-    /// The home loop, on its own thread.
+    /// The home loop, on its own thread; `nil` on others.
     private var homeLoop: RunLoop? {
         guard let loop = RunLoop.installed, loop.mailbox === queue.home.mailbox, !loop.hasEnded else {
             return nil
@@ -286,7 +286,7 @@ extension TimerSourceCore {
 // MARK: - On the home loop's thread
 
 extension TimerSourceCore {
-    /// Brings the loop's timer queue in line with the state.
+    /// Updates the loop's timer queue to match the state.
     private func update(in loop: RunLoop) {
         let (wish, unneeded, replaced) = withLock { state in
             state.isUpdatePosted = false
@@ -339,7 +339,7 @@ extension TimerSourceCore {
     /// Calls the handler whose turn it is, unless the state has changed meanwhile. Returns whether one was called.
     @discardableResult
     func deliver(in loop: RunLoop, at now: RunLoop.Instant) -> Bool {
-        // Not under the lock: letting go of the last reference takes the lock too.
+        // Not under the lock: releasing the last reference takes the lock too.
         let source = source
         let callout = withLock { Self.begin(&$0, at: now, isAbandoned: source == nil) }
         switch callout {

@@ -1,6 +1,6 @@
-/// A block that is called later, once: what `asyncAfter` returns.
+/// A block to call later, once: the result of `asyncAfter`.
 ///
-/// Unlike Dispatch's, it can be cancelled. You need not keep it. It is `Sendable`.
+/// Unlike Dispatch's, it can be cancelled. You need not keep it. Work items are `Sendable`.
 public struct WorkItem: Sendable {
     private let source: TimerSource
 
@@ -11,14 +11,14 @@ public struct WorkItem: Sendable {
         source.activate()
     }
 
-    /// Whether the block has still to be called.
+    /// A Boolean value that indicates whether the block has still to be called.
     public var isPending: Bool { source.core.isPending }
 
-    /// Whether ``cancel()`` has been called, before or after the block was called.
+    /// A Boolean value that indicates whether ``cancel()`` has been called, before or after the block was called.
     public var isCancelled: Bool { source.isCancelled }
 
-    /// Once this has returned, on any thread, the block does not begin. A block that is running finishes, and may wait
-    /// for the calling thread; see ``TimerSource/cancel()``. The block is released at once, on its loop's thread.
+    /// Cancels the block: once this has returned, on any thread, it does not begin. A running block finishes, and may
+    /// wait for the calling thread; see ``TimerSource/cancel()``. The block is released at once, on its loop's thread.
     /// Harmless when repeated. O(1).
     public func cancel() {
         source.cancel()
@@ -28,8 +28,8 @@ public struct WorkItem: Sendable {
 extension DeliveryQueue {
     /// Calls `block` once, on this queue, `delay` from now at the earliest. Any thread, O(log n).
     ///
-    /// With a delay of zero or less it is called as soon as the queue is free, never at once. There is no leeway unless
-    /// one is given.
+    /// With a delay of zero or less the block is called as soon as the queue is free, never at once. The default leeway
+    /// is zero.
     ///
     /// - Returns: a token that can cancel the block.
     @discardableResult

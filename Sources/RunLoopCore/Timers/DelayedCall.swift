@@ -3,9 +3,9 @@
 /// The loop keeps the block, or the target and its argument, until the call has been made or cancelled. It makes the
 /// call only while it runs in one of the call's modes.
 ///
-/// This is the cheapest way to do something later: a call is no object and takes 72 bytes of its loop's, besides the
-/// captures of its block. The token is a value of 16 bytes that keeps nothing, neither block nor loop. It belongs to
-/// its loop's thread and is not `Sendable`.
+/// A delayed call is the cheapest way to do something later: it is no object and takes 72 bytes of its loop's, besides
+/// the captures of its block. The token is a value of 16 bytes that keeps neither block nor loop. It belongs to its
+/// loop's thread and is not `Sendable`.
 ///
 /// Source: Apple's page on `performSelector:withObject:afterDelay:`.
 public struct DelayedCall: Hashable, BitwiseCopyable {
@@ -21,7 +21,7 @@ public struct DelayedCall: Hashable, BitwiseCopyable {
     /// The loop; `nil` if it has ended.
     private var loop: UnownedReference<RunLoop>? { RunLoop.living(loopNumber) }
 
-    /// Whether the call has still to be made. On the loop's thread, O(1).
+    /// A Boolean value that indicates whether the call has still to be made. On the loop's thread, O(1).
     public var isPending: Bool { loop?.with { $0.timers.isPending(token) } ?? false }
 
     /// Cancels the call and releases its target and argument. Harmless once the call has been made or is being made. On
@@ -30,7 +30,7 @@ public struct DelayedCall: Hashable, BitwiseCopyable {
         loop?.with { $0.cancel(token) }
     }
 
-    /// Moves a pending call to `date`, behind all others that are due then. Does nothing once the call has been made or
+    /// Moves a pending call to `date`, behind all other calls due then. Does nothing once the call has been made or
     /// cancelled, or while it is being made. On the loop's thread, O(1) for a later date and O(log n) for an earlier
     /// one.
     ///
@@ -51,7 +51,7 @@ extension RunLoop {
     /// Calls `block` once, `delay` from now at the earliest, in one of `modes`.
     ///
     /// With a delay of zero or less the call is made in the next pass, never at once. Calls with equal dates are made
-    /// in the order in which they were requested. With no modes at all nothing is scheduled. On the loop's thread,
+    /// in the order in which they were requested. If `modes` is empty, nothing is scheduled. On the loop's thread,
     /// O(log n).
     ///
     /// - Returns: a token that can cancel the call. You need not keep it.
@@ -72,7 +72,7 @@ extension RunLoop {
         perform(at: date, inModes: modes, origin: Origin(file: file, line: line), consume block)
     }
 
-    /// A call that is made on behalf of other code, with that code's place, and with a label for reports.
+    /// Calls `block` on behalf of other code, with that code's place, and with a label for reports.
     @discardableResult
     @inline(__always)
     package func perform(
@@ -97,15 +97,15 @@ extension RunLoop {
     func cancel(_ token: CallToken) {
         guard let call = timers.cancel(token) else { return }
         if call.label == .targetedCall { self[TargetedCalls.local].remove(token) }
-        // The block goes only here, when everything is in order: its deinits may do anything.
+        // The block is released only here, when everything is in order: its deinits may do anything.
     }
 
-    /// Makes a call whose time has come.
+    /// Makes a due call.
     func make(_ slot: CallTable.Reference) {
         let (label, origin, date) = (slot.pointee.label, slot.pointee.origin, slot.pointee.date)
         let (block, token) = timers.beginCall(slot)
         if label == .sleep {
-            // Only hands the task's job to its queue.
+            // The block only hands the task's job to its queue.
             if isWatched { watchedDateWithoutCall() }
             block()
         } else {
@@ -116,7 +116,7 @@ extension RunLoop {
             }
             dispatch(Callee(.delayedCall, label.name, origin, number: token.word), block)
         }
-        // The slots of a loop that has ended are gone.
+        // A loop that has ended has released its slots.
         if !hasEnded { timers.endCall(slot, token) }
     }
 
@@ -127,7 +127,7 @@ extension RunLoop {
     ///   - selector: the method, for example `Player.skip`.
     ///   - target: the object whose method is called.
     ///   - name: the name by which ``cancelPreviousPerformRequests(withTarget:named:argument:)`` finds the call, as
-    ///     Apple's finds it by its selector.
+    ///     Apple's method finds it by its selector.
     ///   - delay: the least time until the call.
     ///   - modes: the modes in which the call may be made.
     @discardableResult
@@ -141,7 +141,7 @@ extension RunLoop {
         ) { selector(target)() }
     }
 
-    /// Calls a method of `target` with an argument. Everything else is as without one.
+    /// Calls a method of `target` with an argument, and otherwise like the method without one.
     @discardableResult
     public func perform<Target: AnyObject, Argument: Hashable>(
         _ selector: @escaping (Target) -> (Argument) -> Void, target: Target, with argument: Argument,
@@ -161,7 +161,7 @@ extension RunLoop {
         for call in self[TargetedCalls.local].calls(of: target) { cancel(call) }
     }
 
-    /// Cancels the pending calls of `target` that have this name and an equal argument. Without an argument it matches
+    /// Cancels the pending calls of `target` that have this name and an equal argument. Without an argument, matches
     /// only calls without one. On the loop's thread, O(number of calls cancelled) on average, no matter how many calls
     /// the target has.
     public func cancelPreviousPerformRequests(

@@ -1,7 +1,7 @@
 /// The delayed calls of a loop that can be found by their target.
 ///
-/// Each call is in two lists: of all calls of its target, and of those whose target, name and argument have the same
-/// hash. So adding and removing a call are O(1) on average, and finding calls is O(number of those found).
+/// Each call is in two lists: one of all calls of its target, and one of calls whose target, name and argument have the
+/// same hash. So adding and removing a call are O(1) on average, and finding calls is O(number of calls found).
 final class TargetedCalls {
     private struct Entry {
         let call: CallToken
@@ -10,17 +10,17 @@ final class TargetedCalls {
     }
 
     // Unchecked as in `Item`: no access is open while an argument is hashed, compared or released.
-    /// `nil` where a call was removed.
+    /// The entries by place; `nil` where a call was removed.
     @exclusivity(unchecked) private var entries = Buffer<Entry?>()
     @exclusivity(unchecked) private var freePlaces = Buffer<Int32>()
-    /// All calls.
+    /// The places of all calls.
     @exclusivity(unchecked) private var places = HashIndex()
     @exclusivity(unchecked) private var ofTarget = PlaceLists()
     @exclusivity(unchecked) private var ofHash = PlaceLists()
 
     static let local = RunLoop.Local { _ in TargetedCalls() }
 
-    // Those of calls that wait differ, unless one of them has waited for four billion armings.
+    // The words of waiting calls differ, unless one of them has waited for four billion armings.
     private static func word(_ call: CallToken) -> UInt64 { UInt64(call.version) }
 
     private static func word(_ target: AnyObject) -> UInt64 {
@@ -56,7 +56,7 @@ final class TargetedCalls {
         places.remove(place, Self.word(call))
         ofTarget.remove(place)
         ofHash.remove(place)
-        // The argument goes only when everything is in order: its deinit may do anything.
+        // The argument is released only when everything is in order: its deinit may do anything.
         let entry = entries[place].take()
         freePlaces.append(Int32(truncatingIfNeeded: place))
         if places.count == 0 {
@@ -68,12 +68,13 @@ final class TargetedCalls {
         withExtendedLifetime(entry) {}
     }
 
-    /// The calls of `target`, in the order in which they were requested.
+    /// Returns the calls of `target`, in the order in which they were requested.
     func calls(of target: AnyObject) -> [CallToken] {
         ofTarget.all(of: Self.word(target)).compactMap { entries[$0]?.call }
     }
 
-    /// The calls of `target` that have this name and an equal argument, in the order in which they were requested.
+    /// Returns the calls of `target` that have this name and an equal argument, in the order in which they were
+    /// requested.
     func calls(of target: AnyObject, named name: String, _ argument: AnyHashable?) -> [CallToken] {
         let (hash, target) = (Self.word(target, name, argument), Self.word(target))
         let candidates = ofHash.all(of: hash).filter { ofTarget.word(of: $0) == target }.compactMap { entries[$0] }

@@ -1,8 +1,8 @@
 /// A timer that is a part of its user's object: a class whose method a loop calls once, at a date.
 ///
-/// A session that ends when nothing has come for a minute, a request that is given up, an entry of a cache that expires:
-/// subclass this class and override ``timeoutExpired()``. An object with another superclass, or with several timeouts,
-/// has them in properties.
+/// For a session that ends when nothing has come for a minute, a request that is given up, or an entry of a cache that
+/// expires, subclass this class and override ``timeoutExpired()``. An object with another superclass, or with several
+/// timeouts, has them in properties.
 ///
 /// ```swift
 /// final class Session: Timeout {
@@ -13,23 +13,23 @@
 /// ```
 ///
 /// Adding, moving, cancelling and firing allocate nothing: there is no block, and the loop's entry is 16 bytes. A
-/// timeout may be added again at any time, also in its own call. A ``Timer`` repeats on a grid, tells how many dates it
+/// timeout may be added again at any time, also in its own call. A ``Timer`` repeats on a grid, counts the dates it
 /// missed, and can have a tolerance; a ``DelayedCall`` needs no class.
 ///
-/// Unlike other items, a timeout belongs to its holder: the loop does not keep it, and the release of the last reference
-/// cancels it. Hold it in a property; a constant of a function may go after its last use. Otherwise it is an item like the
-/// others. It belongs to the thread of its loop, where it must also be released as long as it is scheduled, and the end of
-/// its loop invalidates it.
+/// Unlike other items, a timeout belongs to its holder: the loop does not keep it, and the release of the last
+/// reference cancels it. Hold it in a property; a constant of a function may be released after its last use. A timeout
+/// belongs to the thread of its loop, where it must also be released as long as it is scheduled, and the end of its
+/// loop invalidates it.
 ///
 /// Source: folly's `AsyncTimeout`; libev's and libevent's timers in memory of the caller.
 open class Timeout: RunLoop.TimedItem {
-    // Unchecked as in `Item`. With it an object has 72 bytes, which is all that the allocator gives in a block of 80.
+    // Unchecked as in `Item`. With this field an object has 72 bytes, all that the allocator gives in a block of 80.
     @exclusivity(unchecked) private final var date = RunLoop.Instant.distantFuture
 
-    /// Its index in the queue once it is invalid: a field of its own would be 8 bytes of each.
+    /// The index in the queue that marks an invalid timeout: a field for that would add 8 bytes to each.
     private static let indexOfInvalid: Int32 = -2
 
-    /// A timeout that is not scheduled.
+    /// Creates a timeout that is not scheduled.
     ///
     /// - Parameters:
     ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
@@ -38,7 +38,7 @@ open class Timeout: RunLoop.TimedItem {
         super.init(origin: RunLoop.Origin(file: file, line: line))
     }
 
-    /// A timeout that is made on behalf of other code, with that code's place.
+    /// Creates a timeout on behalf of other code, with that code's place.
     public override init(origin: RunLoop.Origin) {
         super.init(origin: origin)
     }
@@ -47,20 +47,20 @@ open class Timeout: RunLoop.TimedItem {
         cancel()
     }
 
-    /// Called by the loop when the date has come; override it. It does nothing unless overridden.
+    /// Called by the loop when the date has come. Override this method; the default does nothing.
     ///
-    /// The timeout is no longer scheduled when this returns, unless it was moved or added meanwhile. It is not called
-    /// again before this has returned, not even in a nested run. On the loop's thread.
+    /// The timeout is no longer scheduled when this method returns, unless it was moved or added meanwhile. The loop
+    /// does not call it again before it has returned, not even in a nested run. On the loop's thread.
     open func timeoutExpired() {}
 
-    /// When it expires; `nil` while it is not scheduled. During its call, the date that has come, or the next one if it
-    /// was moved or added meanwhile. On the loop's thread, O(1).
+    /// The date on which the timeout expires; `nil` while it is not scheduled. During its call, the date that has come,
+    /// or the next one if it was moved or added meanwhile. On the loop's thread, O(1).
     public final var fireDate: RunLoop.Instant? { home == nil ? nil : date }
 
-    /// Moves a timeout that is scheduled to `date`, behind all others that are due then. In its own call, schedules it
-    /// again, in the same modes. On the loop's thread, O(1) for a later date and O(log n) for an earlier one.
+    /// Moves a scheduled timeout to `date`, behind all others due then. In its own call, schedules it again, in the
+    /// same modes. On the loop's thread, O(1) for a later date and O(log n) for an earlier one.
     ///
-    /// - Returns: whether it was scheduled.
+    /// - Returns: whether the timeout was scheduled.
     @discardableResult
     public final func rearm(at date: RunLoop.Instant) -> Bool {
         guard let home else { return false }
@@ -68,8 +68,8 @@ open class Timeout: RunLoop.TimedItem {
         return true
     }
 
-    /// Takes it out of its loop: it does not expire, not even in a pass that has begun. It can be added again. Harmless
-    /// if it is not scheduled. On the loop's thread, O(1) on average, O(log n) at worst.
+    /// Removes the timeout from its loop: it does not expire, not even in a pass that has begun. It can be added again.
+    /// Harmless if it is not scheduled. On the loop's thread, O(1) on average, O(log n) at worst.
     public final func cancel() {
         guard let home else { return }
         if let here = RunLoop.installedReference, here == home {
@@ -97,7 +97,7 @@ open class Timeout: RunLoop.TimedItem {
         self.date = date
         let order = loop.timers.takeOrder()
         if isCalling {
-            // Armed when its call has returned.
+            // The timeout is armed when its call has returned.
             queueOrder = order
         } else if isLater {
             loop.timers.postpone(self, order: order)
@@ -114,7 +114,7 @@ open class Timeout: RunLoop.TimedItem {
 
     @inline(__always)
     fileprivate final func add(to loop: RunLoop, _ modes: RunLoop.Modes, at date: RunLoop.Instant) {
-        // A loop that has ended knows no lane, and nobody knows that of no modes.
+        // A loop that has ended knows no lane, and an empty set of modes has none.
         guard home == nil, hasHandler, !isCalling, loop.timers.knowsLane(for: modes) || findLane(for: modes, in: loop)
         else {
             loop.enrol(self, modes)
@@ -174,7 +174,7 @@ open class Timeout: RunLoop.TimedItem {
             loop.emit(.called(kind, name: name, origin: origin, "fire \(name ?? "timeout") due \(date)"))
         }
         let wasCalled = dispatch(in: loop) { timeoutExpired() }
-        // The call may have taken it out, and added it to another loop.
+        // The call may have removed the timeout, and added it to another loop.
         home?.with { home in
             guard queueOrder != 0 else { return withdraw(from: home) }
             home.timers.arm(self, at: date, order: queueOrder)
@@ -186,9 +186,9 @@ open class Timeout: RunLoop.TimedItem {
 extension RunLoop {
     /// Schedules a timeout, which expires once, not before `date`, in one of `modes`.
     ///
-    /// Timeouts with equal dates expire in the order in which they were added or moved; a date that has passed expires in
-    /// the next pass, never at once. A timeout that is scheduled already moves to the date, and joins the modes. The loop
-    /// does not keep it: hold it as long as it is to expire. With no modes at all nothing is scheduled. An invalid
+    /// Timeouts with equal dates expire in the order in which they were added or moved; a date that has passed expires
+    /// in the next pass, never at once. A timeout that is scheduled already moves to the date, and joins the modes. The
+    /// loop does not keep it: hold it as long as it is to expire. If `modes` is empty, nothing is scheduled. An invalid
     /// timeout is ignored and reported to ``trace``. On the loop's thread, O(log n).
     ///
     /// - Precondition: the timeout is in no other loop.

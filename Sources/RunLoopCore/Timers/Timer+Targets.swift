@@ -1,18 +1,18 @@
 extension Timer {
-    /// A timer that calls a method of `target`, which it keeps until it is invalidated.
+    /// Creates a timer that calls a method of `target`, which it keeps until it is invalidated.
     ///
     /// ```swift
     /// let timer = Timer(fire: date, interval: .seconds(2), target: self, selector: Clock.tick, repeats: true)
     /// ```
     ///
-    /// If the target keeps a repeating timer, both live as long as the timer is valid. Use `weakTarget` if the target
-    /// must be free to go.
+    /// If the target keeps a repeating timer, both live as long as the timer is valid. Use `weakTarget` if the timer
+    /// must not keep its target.
     ///
     /// - Parameters:
     ///   - fireDate: the first date.
     ///   - interval: the time between fires; used only if the timer repeats.
     ///   - target: the object whose method is called.
-    ///   - selector: the method; it is given the timer.
+    ///   - selector: the method, which receives the timer.
     ///   - userInfo: any value; kept until the timer is invalidated.
     ///   - repeats: whether the timer fires more than once.
     public convenience init<Target: AnyObject>(
@@ -26,16 +26,16 @@ extension Timer {
         carry(userInfo)
     }
 
-    /// A timer that calls a method of `weakTarget` without keeping it. When the target is gone, the timer invalidates
-    /// itself and does not fire.
+    /// Creates a timer that calls a method of `weakTarget` without keeping it. Once the target has been released, the
+    /// timer invalidates itself and does not fire.
     ///
-    /// The target's `deinit` may call ``RunLoop/Item/invalidate()``; then there is nothing left to fire at all.
+    /// The target's `deinit` may call ``RunLoop/Item/invalidate()``; then no further fire comes at all.
     ///
     /// - Parameters:
     ///   - fireDate: the first date.
     ///   - interval: the time between fires; used only if the timer repeats.
     ///   - weakTarget: the object whose method is called as long as it lives.
-    ///   - selector: the method; it is given the timer.
+    ///   - selector: the method, which receives the timer.
     ///   - userInfo: any value; kept until the timer is invalidated.
     ///   - repeats: whether the timer fires more than once.
     public convenience init<Target: AnyObject>(

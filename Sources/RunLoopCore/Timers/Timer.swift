@@ -2,7 +2,7 @@
 ///
 /// A repeating timer keeps to the dates `fireDate + k × interval`. If the loop comes late, because it was busy or ran
 /// in another mode, the timer fires once for all dates that have passed, and next at the first date still to come;
-/// ``missedFires`` tells how many it missed. It never fires early.
+/// ``missedFires`` counts the dates missed. A timer never fires early.
 ///
 /// The loop keeps the timer from the moment it is added until it is invalidated or leaves its last mode, and the timer
 /// keeps its block or target until it is invalidated. A one-shot invalidates itself after its fire, and the end of its
@@ -16,10 +16,10 @@ public final class Timer: RunLoop.TimedItem {
     /// The time between fires, at least a nanosecond; zero for a one-shot.
     public var timeInterval: Duration { own?.exactInterval ?? .nanoseconds(grid.period) }
 
-    /// Whether the timer fires more than once.
+    /// A Boolean value that indicates whether the timer fires more than once.
     public var repeats: Bool { grid.period != 0 }
 
-    /// How many dates of the grid were missed before the present fire, or before the last one. This includes dates that
+    /// The number of dates of the grid missed before the present fire, or before the last one. This includes dates that
     /// passed during the timer's own callback. Zero for a one-shot.
     public private(set) var missedFires: Int {
         get { own?.missedFires ?? 0 }
@@ -30,10 +30,10 @@ public final class Timer: RunLoop.TimedItem {
     // its closure and its entry in a heap a timer takes 160 bytes. The fields needed to cancel or move a timer come
     // first, in one or two lines of the cache.
 
-    // In a structure, because a function that is given to something generic is wrapped in an allocation. Spelt out,
-    // because the short form would first be set to `nil`. Unchecked as in `Item`.
+    // In a structure, because a function passed to generic code is wrapped in an allocation. Spelt out, because the
+    // short form would first be set to `nil`. Unchecked as in `Item`.
     @exclusivity(unchecked) private var handler: Optional<Handler>
-    /// The date that is fired next, or is being fired, and those after it.
+    /// The date that is fired next, or is being fired, and the dates after it.
     @exclusivity(unchecked) private var grid: Grid
     /// The date that was fired last; `distantPast` if there was none.
     @exclusivity(unchecked) private var lastFireDate = RunLoop.Instant.distantPast
@@ -48,14 +48,14 @@ public final class Timer: RunLoop.TimedItem {
         /// The interval, if it is not a whole number of nanoseconds or does not fit into 64 bits of them.
         var exactInterval: Duration?
         var fraction: Grid.Fraction?
-        /// Dates that were missed: up to the last fire, and since then.
+        /// The numbers of missed dates: up to the last fire, and since then.
         var missedFires = 0
         var lostDates: Int64 = 0
         /// The change of the timer since it was armed.
         var change = Change.none
-        /// A one-shot was armed again in its callback.
+        /// Set if a one-shot was armed again in its callback.
         var firesAgain = false
-        /// Its place in the order while it is scheduled in no mode.
+        /// The timer's place in the order while it is scheduled in no mode.
         var keptPlace: Place?
     }
 
@@ -75,7 +75,7 @@ public final class Timer: RunLoop.TimedItem {
         case moved(Place?)
     }
 
-    /// As ``isValid``, without a check of the item's kind.
+    /// The value of ``isValid``, without a check of the item's kind.
     @inline(__always)
     private var canFire: Bool { handler != nil && extras?.link?.isInvalidated != true }
 
@@ -86,13 +86,13 @@ public final class Timer: RunLoop.TimedItem {
 
     private var madeOwn: Own { unsafeDowncast(madeExtras, to: Own.self) }
 
-    /// A timer that fires first at `fireDate`, once it has been added to a loop.
+    /// Creates a timer that fires first at `fireDate`, once it has been added to a loop.
     ///
     /// - Parameters:
-    ///   - fireDate: the first date, on the clock of the loop that the timer will be added to. If the date has passed,
-    ///     the timer fires as soon as one of its modes runs, and keeps its phase.
-    ///   - interval: the time between fires; used only if the timer repeats. Zero or less is taken as 0.0001 s, and
-    ///     less than a nanosecond as a nanosecond.
+    ///   - fireDate: the first date, on the clock of the timer's loop. If the date has passed, the timer fires as soon
+    ///     as one of its modes runs, and keeps its phase.
+    ///   - interval: the time between fires; used only if the timer repeats. Zero or less counts as 0.0001 s, and less
+    ///     than a nanosecond as a nanosecond.
     ///   - repeats: whether the timer fires more than once.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
     ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
@@ -105,7 +105,7 @@ public final class Timer: RunLoop.TimedItem {
             block: block)
     }
 
-    /// A timer that is made on behalf of other code, with that code's place; see
+    /// Creates a timer on behalf of other code, with that code's place; see
     /// ``init(fire:interval:repeats:block:file:line:)``.
     public init(
         fire fireDate: RunLoop.Instant, interval: Duration, repeats: Bool, origin: RunLoop.Origin,
@@ -128,7 +128,7 @@ public final class Timer: RunLoop.TimedItem {
         own.fraction = fraction
     }
 
-    /// A timer that fires once, at `date`, if it has been added to a loop.
+    /// Creates a timer that fires once, at `date`, if it has been added to a loop.
     public convenience init(
         at date: RunLoop.Instant, block: consuming @escaping (Timer) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
@@ -136,7 +136,7 @@ public final class Timer: RunLoop.TimedItem {
         self.init(at: date, origin: RunLoop.Origin(file: file, line: line), block: block)
     }
 
-    /// A timer that fires once, made on behalf of other code, with that code's place.
+    /// Creates a timer that fires once, on behalf of other code, with that code's place.
     public convenience init(
         at date: RunLoop.Instant, origin: RunLoop.Origin, block: consuming @escaping (Timer) -> Void
     ) {
@@ -152,9 +152,9 @@ public final class Timer: RunLoop.TimedItem {
     /// date of the last fire.
     ///
     /// Setting it moves the next fire and begins a new grid there, also within the callback. A date that has passed
-    /// fires in the next pass. ``RunLoop/Instant/distantFuture`` parks the timer. It does nothing on an invalid timer,
-    /// and does not keep a one-shot from becoming invalid after its callback; see ``rearm(at:)``. On the thread of its
-    /// loop, O(log n).
+    /// fires in the next pass. ``RunLoop/Instant/distantFuture`` parks the timer. Setting has no effect on an invalid
+    /// timer, and does not keep a one-shot from becoming invalid after its callback; see ``rearm(at:)``. On the thread
+    /// of its loop, O(log n).
     public var fireDate: RunLoop.Instant {
         get { canFire || lastFireDate == .distantPast ? grid.date : lastFireDate }
         set {
@@ -194,20 +194,20 @@ public final class Timer: RunLoop.TimedItem {
 
     private var hasNewSlack: Bool { if case .newSlack? = own?.change { true } else { false } }
 
-    /// Whether a new date was set during the present callback, or during the last one.
+    /// Indicates whether a new date was set during the present callback, or during the last one.
     private var wasMoved: Bool { if case .moved? = own?.change { true } else { false } }
 
-    /// The place in the order of `loop` that the timer took with a new date.
+    /// Returns the place in the order of `loop` that the timer took with a new date.
     private func movedOrder(in loop: RunLoop?) -> UInt64? {
         if case .moved(let place)? = own?.change { place?.order(in: loop) } else { nil }
     }
 
-    /// How much later than its date a fire may come, so that several timers can share one wake-up.
+    /// The time by which a fire may come later than its date, so that several timers can share one wake-up.
     ///
-    /// Zero unless set. Negative values count as zero, and a repeating timer uses at most half of its interval. At the
-    /// end of its tolerance the timer wakes the loop. Before that, from its date on, it may fire with any other wake-up
-    /// of the loop, as soon as it is the next timer that would have to wake it. The grid does not move, and on virtual
-    /// time no fire does. A new tolerance takes effect when the timer is next armed. On the thread of its loop.
+    /// The default is zero. Negative values count as zero, and a repeating timer uses at most half of its interval. At
+    /// the end of its tolerance the timer wakes the loop. Before that, from its date on, it may fire with any other
+    /// wake-up of the loop, as soon as it is the next timer that would have to wake it. The grid does not move, and on
+    /// virtual time no fire does. A new tolerance takes effect when the timer is next armed. On the thread of its loop.
     public var tolerance: Duration {
         get { own?.slack ?? .zero }
         set {
@@ -220,17 +220,17 @@ public final class Timer: RunLoop.TimedItem {
         }
     }
 
-    /// The value that the timer was given to carry; kept until the timer is invalidated.
+    /// The user's value that the timer carries; kept until the timer is invalidated.
     public var userInfo: Any? { own?.userInfo }
 
     func carry(_ userInfo: Any?) {
         if userInfo != nil { madeOwn.userInfo = userInfo }
     }
 
-    /// Requests that any thread may send to a timer.
+    /// A handle by which any thread may send requests to a timer.
     public typealias Remote = RunLoop.ItemRemote<Timer>
 
-    /// A handle with which any thread may stop or move the timer.
+    /// A handle by which any thread may stop or move the timer.
     public var remote: Remote { Remote(link: link) }
 
     // MARK: Firing and invalidating
@@ -256,9 +256,9 @@ public final class Timer: RunLoop.TimedItem {
         arm(in: loop, order: movedOrder(in: loop) ?? kept ?? loop.timers.takeOrder())
     }
 
-    /// Arms a one-shot again, also within its own callback: it fires once more, at `date`. For a repeating timer this
-    /// is the same as setting ``fireDate``. Does nothing on an invalid timer, which a one-shot is once its callback has
-    /// returned. On the thread of its loop, O(log n).
+    /// Arms a one-shot again, also within its own callback: it fires once more, at `date`. A repeating timer moves as
+    /// if ``fireDate`` were set. Does nothing on an invalid timer, which a one-shot is once its callback has returned.
+    /// On the thread of its loop, O(log n).
     public func rearm(at date: RunLoop.Instant) {
         fireDate = date
         if isCalling { madeOwn.firesAgain = true }
@@ -292,7 +292,7 @@ public final class Timer: RunLoop.TimedItem {
         _ = call(in: nil) { handler?.block(self) }
     }
 
-    // Inlined, as are the two that follow the grid: 53 instructions of a fire.
+    // Inlined, as are the two functions that follow the grid: 53 instructions of a fire.
     @discardableResult
     @inline(__always)
     private func callBlock(in loop: RunLoop, isManual: Bool) -> Bool {
@@ -323,7 +323,8 @@ public final class Timer: RunLoop.TimedItem {
     override var kind: RunLoop.ItemKind { .timer }
     @inline(__always) override var hasHandler: Bool { handler != nil }
     override var dueDate: RunLoop.Instant? { fireDate }
-    // A repeating timer fires because time passes. The address of another one is as good: no other timer has it meanwhile.
+    // A repeating timer fires because time passes. For a one-shot its address is as good as a number: no other timer
+    // has it meanwhile.
     override var callNumber: UInt64 { repeats ? 0 : UInt64(UInt(bitPattern: ObjectIdentifier(self))) }
     override var detail: String? { repeats ? "every \(timeInterval)" : nil }
 
@@ -334,7 +335,7 @@ public final class Timer: RunLoop.TimedItem {
         tolerance > .zero && loop?.isVirtual != true ? grid.date + tolerance : grid.date
     }
 
-    /// The date of the timer and its place in the order stay.
+    /// Changes the timer's modes. Its date and its place in the order stay.
     override func setMembership(_ membership: Membership, in loop: RunLoop) {
         if home != nil {
             guard membership.isEmpty else { return loop.timers.move(self, to: membership) }
@@ -343,7 +344,7 @@ public final class Timer: RunLoop.TimedItem {
         }
         guard !membership.isEmpty else { return }
         homeChanged(to: loop)
-        // During its callback it only joins; it is armed afterwards.
+        // During its callback the timer only joins; it is armed afterwards.
         guard !isCalling else {
             loop.timers.register(self, membership)
             return loop.timers.noteJoin(self, membership.modes)
@@ -363,8 +364,8 @@ public final class Timer: RunLoop.TimedItem {
         madeOwn.keptPlace = Place(loop: loop.number, order: order)
     }
 
-    /// A timer that is in no mode for now takes a new place with its new date too. Away from its loop's thread it takes
-    /// one when it is added again.
+    /// Takes a new place for the new date of a timer that is in no mode for now. Away from its loop's thread the timer
+    /// takes one when it is added again.
     private func renewKeptPlace() {
         guard let own, let kept = own.keptPlace else { return }
         guard let loop = RunLoop.installed, loop.number == kept.loop else { return own.keptPlace = nil }
@@ -381,7 +382,8 @@ public final class Timer: RunLoop.TimedItem {
         own.fraction?.rest = 0
     }
 
-    /// Counts the dates that were missed since the last fire, and returns how many after the current one have passed.
+    /// Counts the dates missed since the last fire, and returns the number of dates after the current one that have
+    /// passed.
     @inline(__always)
     private func countMissed(at now: RunLoop.Instant) -> Int64 {
         let passed = grid.datesPassed(at: now, own?.fraction)
@@ -405,7 +407,7 @@ public final class Timer: RunLoop.TimedItem {
 extension Timer: Sendable {}
 
 extension RunLoop {
-    /// Schedules a timer in modes of this loop; in modes that it is in already nothing changes.
+    /// Schedules a timer in modes of this loop. Modes that contain it already have no effect.
     ///
     /// The loop keeps the timer until it is invalidated or removed. An invalid timer is ignored and reported to
     /// ``trace``. On the loop's thread, O(log n).

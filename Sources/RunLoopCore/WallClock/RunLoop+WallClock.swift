@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// The time of the wall clock: the system's, or that of the simulation. On the loop's thread.
+    /// The time of the wall clock: the system's, or the simulation's. On the loop's thread.
     public var wallTime: WallTime { world.wallTime }
 
     /// Notifies the loop's wall timers when the clock is set, from the first of them on.

@@ -1,9 +1,9 @@
 extension RunLoop.Clock {
-    /// Suspends the task until the clock on the wall shows `date`, or until the next pass if it does already.
+    /// Suspends the task until the wall clock shows `date`, or until the next pass if it does already.
     ///
-    /// It follows the wall clock as a ``WallTimer`` does: when the clock is set, or the machine has slept, the sleep ends
-    /// by the new time, and never before the clock shows the date. Everything else is as for ``sleep(until:tolerance:)``.
-    /// It takes O(log n), and a timer.
+    /// The sleep follows the wall clock as a ``WallTimer`` does: when the clock is set, or the machine has slept, it
+    /// ends by the new time, and never before the clock shows the date. Otherwise like ``sleep(until:tolerance:)``.
+    /// O(log n), and a timer.
     public nonisolated(nonsending) func sleep(untilWallTime date: RunLoop.WallTime) async throws {
         try await sleep(untilNext: SingleDate(date: date), after: .distantPast)
     }
@@ -20,12 +20,12 @@ extension RunLoop.Clock {
     ///
     /// The sleep finds and follows the date like a ``WallTimer`` with ``WallTimer/MissedDates/runEach``. A clock that
     /// is set back does not bring the last date twice in a row if `date` is given. A date that has passed ends the
-    /// sleep in the next pass. Everything else is as for ``sleep(untilWallTime:)``.
+    /// sleep in the next pass. Otherwise like ``sleep(untilWallTime:)``.
     ///
     /// - Parameters:
     ///   - schedule: the dates.
-    ///   - date: the date after which it looks, for example the last returned one; now unless given, which passes over
-    ///     the dates that have come meanwhile.
+    ///   - date: the date after which to look, for example the last returned one. The default, now, passes over the
+    ///     dates that have come meanwhile.
     /// - Returns: the date; `nil` at once if there is none.
     @discardableResult
     public nonisolated(nonsending) func sleep(
@@ -37,7 +37,7 @@ extension RunLoop.Clock {
     }
 }
 
-/// A task that waits for a wall timer.
+/// The wait of a task for a wall timer.
 private final class WallSleep: TaskWait, @unchecked Sendable {
     // Unchecked as in `TaskWait`.
     private let schedule: any WallSchedule
@@ -60,7 +60,7 @@ private final class WallSleep: TaskWait, @unchecked Sendable {
         }
         timer.missedDates = .runEach
         timer.name = "sleep"
-        // Also when the schedule has no date, and when the loop ends.
+        // Called also when the schedule has no date, and when the loop ends.
         timer.invalidationHandler = { [self] in
             self.timer = nil
             end(throwing: loop.hasEnded ? remote.endError : nil)

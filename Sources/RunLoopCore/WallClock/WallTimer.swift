@@ -5,41 +5,41 @@
 /// loop.add(backup, forMode: .common)
 /// ```
 ///
-/// It never fires before the wall clock shows its date. When the clock is set, the kernel notifies the loop, and the
-/// timer is due by the new time; the same when the machine has slept.
+/// A wall timer never fires before the wall clock shows its date. When the clock is set, or the machine has slept, the
+/// kernel notifies the loop, and the timer is due by the new time.
 ///
 /// - A clock that is set forward passes over dates, and so does a loop that is busy, that runs in another mode, or
-///   whose machine sleeps. Those dates are missed; ``missedDates`` decides about them, and ``missedFires`` counts them. A
-///   jump by decades is one step, except that ``MissedDates/runEach`` fires for each date.
-/// - When the clock is set back, the timer looks at the present time: dates that have come will come again, as for a
-///   timer of systemd since 2026. Only the last one does not come twice in a row: a small correction just after a fire
-///   causes no second one.
+///   whose machine sleeps. Those dates are missed; ``missedDates`` decides about them, and ``missedFires`` counts them.
+///   A jump by decades is one step, except that ``MissedDates/runEach`` fires for each date.
+/// - When the clock is set back, the timer looks at the present time: dates that have come will come again, like dates
+///   of systemd's timers since 2026. Only the last one does not come twice in a row: a small correction just after a
+///   fire causes no second one.
 ///
-/// The dates count from the moment when the timer is first added to a loop, or from the date that it was created with.
-/// A program may keep ``lastDate`` in a file and give it to the timer of its next start, which then treats the dates
-/// missed meanwhile like any others. The loop keeps the timer until it is invalidated or leaves its last mode, and it
-/// keeps its block until it is invalidated. It invalidates itself after the last date of its schedule, and the end of
-/// its loop invalidates it. It belongs to the thread of its loop and is not `Sendable`; other threads stop it through
-/// its ``remote``.
+/// The dates count from the moment when the timer is first added to a loop, or from the date passed to its initializer.
+/// A program may keep ``lastDate`` in a file and pass it to the timer of its next start, which then treats the dates
+/// missed meanwhile like any others. The loop keeps the timer until it is invalidated or leaves its last mode, and the
+/// timer keeps its block until it is invalidated. The timer invalidates itself after the last date of its schedule, and
+/// the end of its loop invalidates it. A wall timer belongs to the thread of its loop and is not `Sendable`; other
+/// threads stop it through its ``remote``.
 public final class WallTimer: RunLoop.TimedItem {
-    /// The treatment of dates that are missed.
+    /// The treatment of missed dates.
     public enum MissedDates: Sendable, Hashable {
-        /// The timer fires once for all of them, as a repeating ``Timer`` does.
+        /// The timer fires once for all missed dates, as a repeating ``Timer`` does.
         case runOnce
-        /// The timer fires for each of them, one in a pass, the first one first.
+        /// The timer fires for each missed date, one in a pass, the first one first.
         case runEach
-        /// They are passed over: the timer fires for the last one alone, and only if it is no more than
+        /// The timer passes over missed dates: it fires for the last one alone, and only if that is no more than
         /// ``WallTimer/grace`` late.
         case skip
     }
 
-    /// When it fires.
+    /// The dates at which the timer fires.
     public let schedule: any WallSchedule
 
-    /// The treatment of missed dates; ``MissedDates/runOnce`` unless set. On the thread of its loop.
+    /// The treatment of missed dates. The default is ``MissedDates/runOnce``. On the thread of its loop.
     public var missedDates = MissedDates.runOnce { willSet { checkThread() } }
 
-    /// How late a fire may come before ``MissedDates/skip`` passes it over; a minute unless set. On the thread of its
+    /// The lateness beyond which ``MissedDates/skip`` passes over a fire. The default is a minute. On the thread of its
     /// loop.
     public var grace = Duration.seconds(60) { willSet { checkThread() } }
 
@@ -47,28 +47,28 @@ public final class WallTimer: RunLoop.TimedItem {
     /// added, and after the last date. On the thread of its loop.
     public private(set) var fireDate: RunLoop.WallTime?
 
-    /// How many dates were missed between the fire before the present one and that fire; between callbacks, before the
+    /// The number of dates missed between the fire before the present one and that fire; between callbacks, before the
     /// last one. A thousand stands for more. None are with ``MissedDates/runEach``. On the thread of its loop.
     public private(set) var missedFires = 0
 
     @exclusivity(unchecked) private var block: ((WallTimer) -> Void)?
-    /// The last of its dates that has come, whether the timer fired for it or it was missed: the next one counts from it.
-    /// Before the first, the date from which the dates count; `nil` if none was given and the timer was not added yet. On
-    /// the thread of its loop.
+    /// The last date of the schedule that has come, fired or missed: the next one counts from it. Before the first, the
+    /// date from which the dates count; `nil` if none was given and the timer was not added yet. On the thread of its
+    /// loop.
     public private(set) var lastDate: RunLoop.WallTime?
-    /// Missed since the last fire.
+    /// The number of dates missed since the last fire.
     private var missed = 0
     private var due = RunLoop.Instant.distantFuture
 
     private static let mostMissed = 1000
 
-    /// A timer that fires at the dates of a schedule, once it has been added to a loop.
+    /// Creates a timer that fires at the dates of a schedule, once it has been added to a loop.
     ///
     /// - Parameters:
-    ///   - schedule: its dates.
-    ///   - date: the date from which its dates count, for example the ``lastDate`` of a timer before it. Dates that
-    ///     have come since then are missed. The moment when the timer is first added unless given, and if the date lies
-    ///     ahead and is not the next one.
+    ///   - schedule: the dates.
+    ///   - date: the date from which the dates count, for example the ``lastDate`` of an earlier timer. Dates that have
+    ///     come since then are missed. The default is the moment when the timer is first added; so it is if the date
+    ///     lies ahead and is not the next one.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
     ///   - file: the place for ``RunLoop/Item/origin``, with `line`.
     public init(
@@ -81,7 +81,7 @@ public final class WallTimer: RunLoop.TimedItem {
         super.init(origin: RunLoop.Origin(file: file, line: line))
     }
 
-    /// A timer that fires once, when the wall clock shows `date`.
+    /// Creates a timer that fires once, when the wall clock shows `date`.
     public convenience init(
         at date: RunLoop.WallTime, block: @escaping (WallTimer) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
@@ -89,10 +89,10 @@ public final class WallTimer: RunLoop.TimedItem {
         self.init(SingleDate(date: date), after: .distantPast, block: block, file: file, line: line)
     }
 
-    /// Requests that any thread may send to a wall timer.
+    /// A handle by which any thread may send requests to a wall timer.
     public typealias Remote = RunLoop.ItemRemote<WallTimer>
 
-    /// A handle with which any thread may stop the timer.
+    /// A handle by which any thread may stop the timer.
     public var remote: Remote { Remote(link: link) }
 
     // MARK: Its dates
@@ -107,8 +107,8 @@ public final class WallTimer: RunLoop.TimedItem {
         loop.timers.arm(self, at: due, order: loop.timers.takeOrder())
     }
 
-    /// The time from which its next date counts: the last date, or now if the clock was set back before that. The last date
-    /// alone does not come again.
+    /// Returns the time from which the next date counts: the last date, or now if the clock was set back before that.
+    /// The last date alone does not come again.
     private func reference(at now: RunLoop.WallTime) -> RunLoop.WallTime {
         guard let lastDate, lastDate <= now || next(after: now) == lastDate else { return now }
         return lastDate
@@ -141,12 +141,12 @@ public final class WallTimer: RunLoop.TimedItem {
             invalidate()
             return wasCalled
         }
-        // It may have been taken out meanwhile, and added to another loop.
+        // The callback may have removed the timer, and added it to another loop.
         if let home = self.loop { armForNext(in: home) }
         return wasCalled
     }
 
-    /// Goes beyond the dates that have come, and returns the one to fire for; `nil` if all are passed over.
+    /// Passes over the dates that have come, and returns the date to fire for; `nil` if there is none.
     private func takeDate(_ date: RunLoop.WallTime, at now: RunLoop.WallTime) -> RunLoop.WallTime? {
         let last = missedDates == .runEach ? date : passDates(from: date, to: now)
         lastDate = last
@@ -169,7 +169,8 @@ public final class WallTimer: RunLoop.TimedItem {
         return last
     }
 
-    /// The last date up to `now`, of which `date` is one, by halving the time in between: no more than 63 questions.
+    /// Returns the last date up to `now`, of which `date` is one, by halving the time in between: at most 63 calls of
+    /// the schedule.
     private func lastDate(from date: RunLoop.WallTime, to now: RunLoop.WallTime) -> RunLoop.WallTime {
         // No date is after `end`.
         var (last, end) = (date, now)
@@ -217,10 +218,10 @@ public final class WallTimer: RunLoop.TimedItem {
 extension WallTimer: Sendable {}
 
 extension RunLoop {
-    /// Schedules a wall timer in modes of this loop; in modes that it is in already nothing changes.
+    /// Schedules a wall timer in modes of this loop. Modes that contain it already have no effect.
     ///
-    /// A timer that was taken out and is added again keeps its place in the schedule: dates that have come since then
-    /// are missed. An invalid timer is ignored and reported to ``trace``. A timer whose schedule has no date to come is
+    /// A timer that was removed and is added again keeps its place in the schedule: dates that have come since then are
+    /// missed. An invalid timer is ignored and reported to ``trace``. A timer whose schedule has no date to come is
     /// invalidated. On the loop's thread, O(log n) and the time that the schedule takes to find a date.
     ///
     /// - Precondition: the timer is in no other loop.
