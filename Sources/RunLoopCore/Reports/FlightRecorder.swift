@@ -1,11 +1,12 @@
 internal import Glibc
 
-/// Records runs in modes, sleeps with the reasons for their ends, each call of a handler or poll of a task with its kind, name,
-/// line, mode and duration, the causes of calls, and the bytes of connections.
+/// Records the runs, sleeps and calls of a loop: each sleep with the reason for its end, each call of a handler or poll
+/// of a task with its kind, name, line, mode and duration, the causes of calls, and the bytes of connections.
 ///
-/// The newest events are kept, in memory of a fixed size. With a path, that memory is the file: if the process is killed, traps
-/// or hangs, the file has everything until then, and the last handler with its line. The flight of the process before is kept
-/// as `PATH.1`. If another program shortens the file, the loop continues without a record, and a line on standard error says so.
+/// The newest events are kept, in memory of a fixed size. With a path, that memory is the file: if the process is
+/// killed, traps or hangs, the file has everything until then, and the last handler with its line. The flight of the
+/// previous process is kept as `PATH.1`. If another program shortens the file, the loop continues without a record, and
+/// a line on standard error says so.
 ///
 /// ```swift
 /// let recorder = try FlightRecorder(loop, at: "/var/lib/daemon/flight")
@@ -13,23 +14,24 @@ internal import Glibc
 /// loop.run()
 /// ```
 ///
-/// Keep the recorder: when it goes, recording stops. Connections that were started before it are not counted. A call of a
-/// handler costs one reading of the clock, and two events of 24 bytes; no system call, and no allocation once its name is
-/// known. A block that is posted costs one allocation. A loop without a recorder pays nothing. A loop has one recorder at a
-/// time: a new one replaces the one before. A recorder belongs to its loop's thread and is not `Sendable`; its ``memory`` may
-/// be read on any.
+/// Keep the recorder: its release ends the recording. Connections that were started before it are not counted. A call
+/// of a handler costs one reading of the clock, and two events of 24 bytes; no system call, and no allocation once its
+/// name is known. A posted block costs one allocation. A loop without a recorder pays nothing. A loop has one recorder
+/// at a time: a new one replaces the previous one. A recorder belongs to its loop's thread and is not `Sendable`; its
+/// ``memory`` may be read on any.
 ///
 /// Follows the flight recorders of Java and Go.
 public final class FlightRecorder {
-    /// The memory of a recorder, for any thread: that of a ``StallMonitor`` can write down what led to a stall. `Sendable`.
+    /// The memory of a recorder, for any thread: a ``StallMonitor``'s thread can write the events that led to a stall.
+    /// `Sendable`.
     public struct Memory: Sendable {
         let memory: FlightMemory
         let isReplay: Bool
 
-        /// The flight until now. O(size).
+        /// Returns the flight until now. O(size).
         public func flight() throws(FlightError) -> Flight { try flight(from: 0) }
 
-        /// The flight from an event on, whose number is the ``Flight/end`` of an earlier one. O(size) to copy.
+        /// Returns the flight from an event on, whose number is the ``Flight/end`` of an earlier one. O(size) to copy.
         package func flight(from start: Int) throws(FlightError) -> Flight {
             let (bytes, written) = memory.copy()
             return try Flight(bytes, written: written, from: start)
@@ -53,7 +55,7 @@ public final class FlightRecorder {
     /// The recorded events. Any thread may read them, also when recording has stopped.
     public let memory: Memory
 
-    // Not a weak reference to the loop, with which each of its references would take four times as long.
+    // Not a weak reference to the loop, which would make each of its references take four times as long.
     private let remote: RunLoop.Remote
     private let log: FlightLog
 
@@ -61,12 +63,12 @@ public final class FlightRecorder {
     ///
     /// - Parameters:
     ///   - loop: the loop.
-    ///   - events: how many of the newest events are kept, 24 bytes each; at least 16.
-    ///   - names: the bytes for the names of handlers and lines, at least 4,096. A name that does not fit is left out, and the
-    ///     line stays.
-    ///   - path: a file for the memory, with the mode 600; without one it is the process's own. So it is in a replay,
-    ///     which leaves the file of the recorded run as it is.
-    /// - Throws: ``FlightError`` if the file cannot be written, or the memory is not to be had.
+    ///   - events: the number of newest events to keep, 24 bytes each; at least 16.
+    ///   - names: the bytes for the names of handlers and lines, at least 4,096. A name that does not fit is left out,
+    ///     and the line stays.
+    ///   - path: a file for the memory, with the mode 600; `nil` for the process's own memory. A replay ignores the
+    ///     path, and leaves the file of the recorded run as it is.
+    /// - Throws: ``FlightError`` if the file cannot be written, or the system refuses the memory.
     /// - Precondition: a loop of a simulation has no path; write its flight to a file when it is over.
     public init(_ loop: RunLoop, events: Int = 65_536, names: Int = 256 * 1024, at path: String? = nil)
         throws(FlightError)

@@ -1,7 +1,7 @@
 // Reports of items that never have their turn, for the trace of their loop.
 
 extension RunLoop {
-    /// A traced run that was to last until a date has ended at once. Without a limit, that is how most runs end.
+    /// Reports a traced run that was to last until a date and has ended at once. Most runs without a limit end so.
     @inline(never)
     func tellOfEmptyRun(in mode: Mode, until limit: Instant) {
         guard limit != .distantFuture, limit > now else { return }
@@ -16,8 +16,8 @@ extension RunLoop {
         self[forgotten].modesRun.insert(mode)
     }
 
-    /// Tells of items that wait for modes in which no run has begun while the loop was traced, once for each set of modes.
-    /// Call it when the outermost run, in `mode`, has finished. O(n log n) in the number of items.
+    /// Reports items that wait for modes in which no run has begun while the loop was traced, once for each set of
+    /// modes. Call it when the outermost run, in `mode`, has finished. O(n log n) in the number of items.
     func tellOfModesNeverRun(after mode: Mode) {
         let forgotten = self[forgotten]
         forgotten.modesRun.insert(mode)
@@ -34,7 +34,7 @@ extension RunLoop {
         }
     }
 
-    /// Tells of items in a loop that ends, or whose process ends, without having been run.
+    /// Reports items in a loop that ends, or whose process ends, without having been run.
     package func tellIfNeverRun() {
         guard trace != nil, statistics.passes == 0, !hasEnded else { return }
         let known: Forgotten? = locals.value(of: forgotten)
@@ -44,7 +44,7 @@ extension RunLoop {
         emit(.ignored("the loop ends without having been run, but \(Self.list(items)) scheduled in it; run the loop"))
     }
 
-    /// For example `timer "poll" (Daemon/main.swift:12) and 2 more are`.
+    /// Returns a list of items, for example `timer "poll" (Daemon/main.swift:12) and 2 more are`.
     private static func list(_ items: [Dump.Item]) -> String {
         items[0].title + (items.count == 1 ? " is" : " and \(items.count - 1) more are")
     }

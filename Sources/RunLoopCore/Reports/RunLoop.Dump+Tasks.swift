@@ -1,17 +1,17 @@
 extension RunLoop.Dump {
     /// The state of a task of the loop at the time of a dump.
     package struct TaskState: Sendable, Hashable {
-        /// Distinguishes it from all tasks of the process.
+        /// The task's number, unique in the process.
         package let number: Int
-        /// A description for reports, for example `sleeps until 2.500000000`; `nil` if it waits for something that the loop
-        /// does not know.
+        /// A description for reports, for example `sleeps until 2.500000000`; `nil` if the task waits for something
+        /// unknown to the loop.
         package let activity: String?
-        /// The tasks that wait for its end, by their numbers, those of other loops too.
+        /// The numbers of the tasks that wait for this task's end, including other loops' tasks.
         package let awaiters: [Int]
     }
 
-    /// Tasks of the loop that wait for each other: each for the next one, and the last for the first. None of them can
-    /// continue, unless a wait among them is cancelled. O(n log n) in the number of items.
+    /// The cycles of tasks of the loop that wait for each other: each for the next one, and the last for the first.
+    /// None of them can continue, unless a wait among them is cancelled. O(n log n) in the number of items.
     public var cyclesOfWaiting: [[Item]] {
         var graph = WaitGraph()
         var byNumber: [Int: Item] = [:]
@@ -25,7 +25,7 @@ extension RunLoop.Dump {
 }
 
 extension RunLoop {
-    /// The states of the loop's tasks, by the items that stand for them.
+    /// Returns the states of the loop's tasks, by their items.
     func taskStates(of items: [UntimedItem]) -> [ObjectIdentifier: Dump.TaskState] {
         let tasks = items.compactMap { $0 as? TaskItem }
         guard !tasks.isEmpty else { return [:] }
@@ -53,7 +53,7 @@ extension RunLoop {
         return states
     }
 
-    /// The tasks that wait for the end of each.
+    /// Returns the tasks that wait for the end of each.
     private func awaiters(of tasks: [TaskItem]) -> [UInt: [UnownedJob]] {
         var awaiters: [UInt: [UnownedJob]] = [:]
         var scopes: Set<ObjectIdentifier> = []

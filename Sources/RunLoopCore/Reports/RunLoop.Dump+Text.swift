@@ -1,5 +1,6 @@
 extension RunLoop.Dump.Item: CustomStringConvertible {
-    /// For example `timer "poll" (Daemon/main.swift:12) in default, due 3.500000000, every 0.5 seconds`.
+    /// The item in words, for example `timer "poll" (Daemon/main.swift:12) in default, due 3.500000000, every 0.5
+    /// seconds`.
     public var description: String {
         var text = "\(title) in " + (isEverywhere ? "every mode" : modes.map(\.name).joined(separator: ", "))
         if isCommon { text += " (common)" }
@@ -8,7 +9,7 @@ extension RunLoop.Dump.Item: CustomStringConvertible {
         return text
     }
 
-    /// For example `timer "poll" (Daemon/main.swift:12)`.
+    /// The item's kind, name and place, for example `timer "poll" (Daemon/main.swift:12)`.
     var title: String { "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))" }
 }
 
@@ -62,7 +63,7 @@ extension RunLoop.Dump.Item {
 }
 
 extension RunLoop.Statistics: CustomStringConvertible {
-    /// For example `passes 12, waits 4, fires 9, …`.
+    /// The counters in words, for example `passes 12, waits 4, fires 9, …`.
     public var description: String {
         // A `Duration` would describe 87 µs as 8.7e-05 seconds.
         func seconds(_ duration: Duration) -> String { "\(RunLoop.Instant(nanoseconds: 0) + duration) s" }

@@ -8,43 +8,45 @@ extension RunLoop {
         public let name: String?
         /// The time on the loop's clock when the dump was made.
         public let now: Instant
-        /// Whether that is virtual time.
+        /// A Boolean value that indicates whether the loop's time is virtual.
         public let isVirtual: Bool
         /// The modes of the runs under way, the innermost last.
         public let runs: [Mode]
         /// The modes that count as common.
         public let commonModes: [Mode]
-        /// Everything that is scheduled: items with a deadline first, the next one first of all, then the others.
+        /// The scheduled items: first the ones with a deadline, in order, then the others.
         public let items: [Item]
         /// Counters of the loop's activity so far.
         public let statistics: Statistics
 
-        /// Something that is scheduled in a loop.
+        /// An item that is scheduled in a loop.
         public struct Item: Sendable, Hashable {
             /// The kind of the item.
             public let kind: ItemKind
-            /// The item's name, if it was given one.
+            /// The item's name, if it has one.
             public let name: String?
-            /// Where it was made.
+            /// The place in the program where the item was made.
             public let origin: Origin
-            /// The modes that it is in now.
+            /// The modes that contain the item now.
             public let modes: [Mode]
-            /// Whether it was added to the common modes, so that it joins any mode that becomes a common one.
+            /// A Boolean value that indicates whether the item was added to the common modes, so that it joins any mode
+            /// that becomes common.
             public let isCommon: Bool
-            /// Whether it is served in any mode of the loop, as timer sources are.
+            /// A Boolean value that indicates whether the item is served in any mode of the loop, like timer sources.
             public let isEverywhere: Bool
-            /// When it is due next, if it has a date.
+            /// The date on which the item is due next, if it has one.
             public let deadline: Instant?
-            /// More about it in words: that it is paused, or how often it repeats.
+            /// Further details in words: that the item is paused, or how often it repeats.
             public let detail: String?
 
-            /// Whether it takes part in runs of that mode.
+            /// Returns whether the item takes part in runs of `mode`.
             public func isIn(_ mode: Mode) -> Bool { isEverywhere || modes.contains(mode) }
 
-            /// Whether it keeps runs in its modes from finishing. Observers do not, nor do items that only look at the
-            /// loop, such as the signal that dumps it.
+            /// A Boolean value that indicates whether the item keeps runs in its modes from finishing. Observers do
+            /// not, nor do items that only observe the loop, such as the signal that dumps it.
             public let keepsAlive: Bool
-            /// Whether it is called in the next pass in one of its modes, regardless of the time.
+            /// A Boolean value that indicates whether the item is called in the next pass in one of its modes,
+            /// regardless of the time.
             package let isReady: Bool
             /// The state of a task; `nil` for other items.
             package let task: TaskState?
@@ -52,12 +54,12 @@ extension RunLoop {
             package let descriptor: Int32?
         }
 
-        /// The items that keep a run in `mode` from finishing.
+        /// Returns the items that keep a run in `mode` from finishing.
         public func keepingAlive(_ mode: Mode) -> [Item] {
             items.filter { $0.keepsAlive && $0.isIn(mode) }
         }
 
-        /// When something in `mode` is due next.
+        /// Returns the date on which an item in `mode` is due next.
         public func nextDeadline(in mode: Mode) -> Instant? {
             items.filter { $0.isIn(mode) }.compactMap(\.deadline).min()
         }
@@ -68,22 +70,22 @@ extension RunLoop {
         }
     }
 
-    /// A snapshot of the loop. Call it on the loop's thread; from another thread, call it in a block that the loop's
-    /// ``remote`` performs. O(n log n) in the number of items.
+    /// Returns a snapshot of the loop. Call it on the loop's thread; from another thread, call it in a block that the
+    /// loop's ``remote`` performs. O(n log n) in the number of items.
     ///
-    /// Within a handler, an item that is being called still has the date that it is called for; only a timer source has
-    /// its next one. The blocks of the step that is under way are gone. Blocks that other threads have posted appear
-    /// once the loop has looked.
+    /// Within a handler, an item that is being called still has the date of that call; only a timer source has its next
+    /// one. The blocks of the present step are gone. Blocks that other threads have posted appear once the loop has
+    /// collected them.
     public func dump() -> Dump {
         checkThread()
         return dumpAtRest()
     }
 
-    /// The same on a thread that knows that the loop's own is at rest.
+    /// Returns a snapshot, on a thread that knows that the loop's own is at rest.
     package func dumpAtRest() -> Dump {
         var items = timers.items().compactMap { item -> Dump.Item? in
             if let call = item.call { return Dump.Item(call.pointee, timers.membership(of: item)) }
-            // Without the loop's own.
+            // Without the loop's own alarms.
             return item.node.object is Alarm ? nil : Dump.Item(item.node.object)
         }
         let untimed = allUntimedItems()

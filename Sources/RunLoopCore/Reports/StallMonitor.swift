@@ -1,11 +1,12 @@
 internal import Glibc
 
-/// Reports which handler blocks a loop, while it happens.
+/// Reports the handler that blocks a loop, while it does.
 ///
-/// A thread of its own looks at the loop. When a call of one handler, or a step of a task, has lasted for the threshold,
+/// The monitor has a thread of its own. When a call of one handler, or a step of a task, has lasted for the threshold,
 /// that thread makes the report at once, and does not wait for the handler to return. There is one report per call, and
-/// one more when it has ended. A handler that runs the loop nested does not block it. A task is named by its name and the
-/// line where it was started, wherever the step runs. Only jobs of the main actor, outside of a simulation, have no name.
+/// one more when it has ended. A handler that runs the loop nested does not block it. A task is shown by its name and
+/// the line where it was started, wherever the step runs. Only jobs of the main actor, outside of a simulation, have no
+/// name.
 ///
 /// ```swift
 /// let monitor = StallMonitor(loop, threshold: .milliseconds(200)) { stall in
@@ -13,28 +14,28 @@ internal import Glibc
 /// }
 /// ```
 ///
-/// Keep the monitor: when it goes, it stops looking. Each call of a handler costs two more uncontended locks and two more
-/// readings of the clock. The monitor's thread sleeps while the loop does. While the loop is busy, it wakes up four times
-/// in the time of the threshold. In a simulation it lives on virtual time, and does nothing unless a call takes time, as
-/// with `Simulation.spend(_:)`. A loop has one monitor at a time: a new one replaces the one before. A monitor belongs to
-/// its loop's thread and is not `Sendable`.
+/// Keep the monitor: its release ends the watch. Each call of a handler costs two more uncontended locks and two more
+/// readings of the clock. The monitor's thread sleeps while the loop does. While the loop is busy, it wakes up four
+/// times in the time of the threshold. In a simulation it lives on virtual time, and does nothing unless a call takes
+/// time, as with `Simulation.spend(_:)`. A loop has one monitor at a time: a new one replaces the previous one. A
+/// monitor belongs to its loop's thread and is not `Sendable`.
 public final class StallMonitor {
     /// A call that blocks its loop.
     public struct Stall: Sendable, Hashable, CustomStringConvertible {
-        /// The kind of the callback.
+        /// The kind of the handler.
         public let kind: RunLoop.ItemKind
-        /// The name that it was given.
+        /// The handler's name, if it has one.
         public let name: String?
-        /// Where it was made.
+        /// The place in the program where the handler was made.
         public let origin: RunLoop.Origin
-        /// The mode that the loop runs in.
+        /// The mode in which the loop runs.
         public let mode: RunLoop.Mode
-        /// How long the call has lasted.
+        /// The duration of the call so far.
         public let duration: Duration
-        /// How much time the thread has spent computing since the monitor first saw the call. It spent the rest
+        /// The time that the thread has spent computing since the monitor first saw the call. It spent the rest
         /// waiting.
         public let cpuTime: Duration
-        /// Whether the call has ended by now.
+        /// A Boolean value that indicates whether the call has ended by now.
         public let isOver: Bool
 
         public var description: String {
@@ -52,8 +53,8 @@ public final class StallMonitor {
     ///
     /// - Parameters:
     ///   - loop: the loop.
-    ///   - threshold: how long a call may last, above zero.
-    ///   - report: called on the monitor's thread. Keep it quick: while it runs the monitor does not look.
+    ///   - threshold: the duration beyond which a call is reported, above zero.
+    ///   - report: called on the monitor's thread. Keep it quick: the monitor does not look while it runs.
     public init(_ loop: RunLoop, threshold: Duration, report: @escaping @Sendable (Stall) -> Void) {
         loop.checkThread()
         require(threshold > .zero, "a stall is a call that lasts longer than something; the threshold is \(threshold)")
@@ -79,13 +80,13 @@ public final class StallMonitor {
 @available(*, unavailable, message: "a monitor belongs to its loop's thread")
 extension StallMonitor: Sendable {}
 
-/// The state of the watching thread. It belongs to that thread.
+/// The state of the watching thread, which owns it.
 private final class Watch {
     private let record: DispatchRecord
     private let threshold: Duration
     private unowned let loop: RunLoop
     private let report: @Sendable (StallMonitor.Stall) -> Void
-    /// The call that was seen last, and has not ended; and the thread's time of computing when it was first seen.
+    /// The unfinished call that was seen last, with the thread's computing time when it was first seen.
     private var seen: Seen?
     private var lastCount: UInt64 = 0
     private var nextLook: DelayedCall?

@@ -35,7 +35,7 @@ package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
         cancel = nil
     }
 
-    /// The object that the handler keeps.
+    /// The object that the handler keeps alive.
     private final class Call {
         private let wait: CompletionWait
 

@@ -1,19 +1,20 @@
 extension RunLoop {
-    /// The jobs of an executor, which wait for its modes. It belongs to its loop's thread.
+    /// The jobs of an executor, which wait for its modes. On its loop's thread.
     ///
-    /// The loop keeps them as a block that waits for the same modes and runs them in order. While one of them is on the
-    /// stack, there is no such block: a nested run runs none of its siblings, and does not stay awake for them.
+    /// The loop keeps the queue as a block that waits for the same modes and runs the jobs in order. While one of them
+    /// is on the stack, there is no such block: a nested run runs none of its siblings, and does not stay awake for
+    /// them.
     final class JobQueue: UntimedItem {
         typealias Entry = (job: UnownedJob, way: JobWay)
 
         let modes: Modes
         // Unchecked as in `Item`.
         @exclusivity(unchecked) private var jobs = FIFO<Entry>()
-        /// Whether a block of the loop will run them.
+        /// Set if a block of the loop will run the jobs.
         @exclusivity(unchecked) private var isScheduled = false
         /// The job on the stack.
         @exclusivity(unchecked) private(set) var running: Entry?
-        /// The executors that jobs are run on. Not counted: the executors keep the queue, and the loop keeps them.
+        /// The executors on which jobs are run. Not counted: the executors keep the queue, and the loop keeps them.
         var executors: (serial: UnownedSerialExecutor, task: UnownedTaskExecutor, own: UnownedTaskExecutor)!
 
         init(modes: Modes, origin: Origin) {
@@ -42,7 +43,7 @@ extension RunLoop {
             if loop.flight != nil { loop.watchedCause(of: callee(of: job)) }
         }
 
-        /// The task of a job, where it was started, if it is a loop's.
+        /// Returns the task of a job, with the place where it was started if it is a loop's.
         func callee(of job: UnownedJob) -> Callee {
             let number = UInt64(job.taskNumber ?? 0)
             guard let label = job.label else { return Callee(kind, job.task, origin, number: number) }
@@ -57,7 +58,7 @@ extension RunLoop {
             loop.blocks.append(Block(modes: modes, body: { [self] loop in runTurn(in: loop) }, origin: origin))
         }
 
-        /// Runs the waiting jobs and those that they add, up to the limit of a turn.
+        /// Runs the waiting jobs and jobs that they add, up to the limit of a turn.
         private func runTurn(in loop: RunLoop) {
             isScheduled = false
             var turn = Turn()
@@ -80,7 +81,7 @@ extension RunLoop {
             return jobs.popFirst()
         }
 
-        /// - Returns: `false` if none of them is to be run in this turn.
+        /// - Returns: `false` if no job is to be run in this turn.
         @inline(never)
         private func moveChosenFirst(in loop: RunLoop) -> Bool {
             guard let schedule = loop.schedule else { return true }
@@ -103,7 +104,7 @@ extension RunLoop {
             return waiting
         }
 
-        // A job is run with exactly the executors that it came by: with others, the runtime enqueues it again at each
+        // A job is run with exactly the executors by which it came: with others, the runtime enqueues it again at each
         // call of a function that is isolated differently. If all jobs of tasks were run with both executors, a sleep
         // would take 6 jobs instead of 1; if jobs of actors were run with one, 9 instead of 2 in a task that prefers
         // the loop.
@@ -148,7 +149,7 @@ extension RunLoop {
         }
     }
 
-    /// The job that the loop runs.
+    /// The job that the loop is running.
     package var runningJob: UnownedJob? {
         jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job } }
     }

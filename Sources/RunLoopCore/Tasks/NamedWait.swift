@@ -1,4 +1,4 @@
-/// A wait that is begun and ended by code elsewhere, with a text for reports such as `reads a connection`.
+/// A wait that other code begins and ends, with a text for reports such as `reads a connection`.
 package final class NamedWait: TaskWait, @unchecked Sendable {
     private let text: StaticString
 

@@ -1,4 +1,4 @@
-/// Lets tasks pass no more often than a ``RateLimit`` allows, in the order in which they came.
+/// Lets tasks pass no more often than a ``RateLimit`` allows, in order of arrival.
 ///
 /// ```swift
 /// let limiter = RateLimiter(RateLimit(interval: .seconds(1), burst: 10), on: loop)
@@ -8,42 +8,43 @@
 /// }
 /// ```
 ///
-/// In any interval there are at most `burst` passes, not only in intervals that follow one another: a pass counts until
-/// the interval has passed since its task was resumed. No task overtakes: one that may pass and cannot run yet, because
-/// the loop runs in another mode, keeps its place, and those behind it wait for it. It belongs to its loop's thread and
-/// is not `Sendable`.
+/// Any interval contains at most `burst` passes, not only successive intervals: a pass counts until the interval has
+/// passed since its task was resumed. No task overtakes another: a task that may pass and cannot run yet, because the
+/// loop runs in another mode, keeps its place, and the tasks behind it wait for it. A limiter belongs to its loop's
+/// thread and is not `Sendable`.
 public final class RateLimiter {
-    /// How many may pass in which time.
+    /// The greatest number of passes in an interval.
     public let limit: RateLimit
 
     private let loop: RunLoop
     private let modes: RunLoop.Modes
-    /// When the last ones passed: those that still count.
+    /// The times of the last passes that still count.
     private var passes = FIFO<RunLoop.Instant>()
-    // The tasks that wait. The first stays in line until it is resumed, so that none passes before it.
+    // The waiting tasks. The first stays in line until it is resumed, so that none passes before it.
     private var first: Turn?
     private weak var last: Turn?
-    /// Comes when the oldest pass counts no longer.
+    /// The call at which the oldest pass counts no longer.
     private var alarm = CallToken.none
     private static let origin = RunLoop.Origin()
 
-    /// A limit for the tasks of a loop, which has not been used up yet.
+    /// Creates an unused limiter for the tasks of a loop.
     ///
     /// - Parameters:
-    ///   - limit: how many may pass in which time.
+    ///   - limit: the greatest number of passes in an interval.
     ///   - loop: the loop whose clock counts.
-    ///   - modes: the modes in which waiting tasks are let pass; the common modes unless given.
+    ///   - modes: the modes in which waiting tasks may pass. The default is the common modes.
     public init(_ limit: RateLimit, on loop: RunLoop, inModes modes: RunLoop.Modes = .common) {
         require(!modes.isEmpty, "a rate limiter needs a mode; without any, no task that waits would ever pass")
         (self.limit, self.loop, self.modes) = (limit, loop, modes)
     }
 
-    /// Waits for the task's turn, and takes it. It does not wait if nobody else does and the limit allows it.
+    /// Waits for the task's turn, and takes it. Returns at once if no other task waits and the limit allows it.
     ///
-    /// A wait that is cancelled takes nothing, and those behind it move up. On the loop's thread; O(1), and O(log n) if
-    /// it has to wait. The limiter remembers up to `burst` passes.
+    /// A cancelled wait takes nothing, and the tasks behind it move up. On the loop's thread; O(1), and O(log n) if it
+    /// has to wait. The limiter remembers up to `burst` passes.
     ///
-    /// - Throws: `CancellationError`, also if the task was cancelled before; ``RunLoop/WaitError`` if the loop has ended.
+    /// - Throws: `CancellationError`, also if the task was cancelled before; ``RunLoop/WaitError`` if the loop has
+    ///   ended.
     public nonisolated(nonsending) func acquire() async throws {
         if loop.hasGone("a rate limiter") { throw await loop.remote.endErrorAfterTurn() }
         try TaskScope.checkCancellation(on: loop.remote)

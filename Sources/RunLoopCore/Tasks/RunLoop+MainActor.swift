@@ -11,14 +11,14 @@ extension RunLoop {
     /// RunLoop.main.run()
     /// ```
     ///
-    /// Without it such jobs wait for as long as the loop has the thread; the loop says so once, on standard error. With
-    /// it they keep the modes from being empty, as a source does. A job of the main actor that runs the loop nested holds
-    /// back the others until that run has ended. Harmless when repeated: it adds modes. On the main thread; also for the
-    /// loop of a simulation there.
+    /// If no loop serves the main actor, such jobs wait for as long as the loop has the thread; the loop says so once,
+    /// on standard error. With this call they keep the modes from being empty, as a source does. A job of the main
+    /// actor that runs the loop nested holds back the others until that run has ended. Harmless when repeated: a
+    /// further call adds modes. On the main thread; also for the loop of a simulation there.
     ///
-    /// This is how CoreFoundation's main loop serves the main queue.
+    /// CoreFoundation's main loop serves the main queue in the same way.
     ///
-    /// - Returns: the source that serves them. Invalidate it to end that.
+    /// - Returns: the source that serves the jobs. Invalidate it to end the service.
     @discardableResult
     public func serveMainActor(
         inModes modes: Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
@@ -35,18 +35,17 @@ extension RunLoop {
         return source
     }
 
-    /// Has the loop of the main thread run tasks of its own that are isolated to the main actor, if nothing else does.
+    /// Has the loop of the main thread run its tasks that are isolated to the main actor, if nothing else does.
     func serveMainActor(forTasksIn modes: Modes) {
         guard rlk_is_main_thread() != 0 else { return }
-        // Not the place of a task: it serves others as well. If it cannot be watched, tasks wait.
+        // No task's place: the source serves others as well. If it cannot be watched, tasks wait.
         try? add(mainActorSource(Origin(), keepsModesAlive: false), forMode: modes)
     }
 
-    /// Whether a job of the main actor is on the stack, which holds back the others.
+    /// Indicates whether a job of the main actor is on the stack, which holds back the others.
     var isServingMainActor: Bool { self[mainActors]?.isCalling ?? false }
 
-    /// The source that serves the main actor. A source that was made for a task gives way to one that keeps modes
-    /// alive.
+    /// Returns the source that serves the main actor. A source made for a task gives way to one that keeps modes alive.
     private func mainActorSource(_ origin: Origin, keepsModesAlive: Bool) -> DescriptorSource {
         self[unservedMainActors]?.invalidate()
         self[unservedMainActors] = nil
@@ -67,7 +66,7 @@ extension RunLoop {
         return source
     }
 
-    /// Says once, on standard error, that jobs wait for the main actor which nobody runs.
+    /// Watches for jobs of the main actor that no loop runs, and reports them once, on standard error.
     package func watchForUnservedMainActor() {
         let descriptor = rlk_main_queue_descriptor()
         guard descriptor >= 0 else { return }
@@ -77,11 +76,11 @@ extension RunLoop {
         source.name = "main actor, not served"
         source.keepsModesAlive = false
         self[unservedMainActors] = source
-        // If it cannot be watched, nothing is said.
+        // If the source cannot be watched, nothing is reported.
         try? add(source, forMode: .every)
     }
 
-    /// A run in an empty mode waits for no descriptor: it looks whether jobs wait.
+    /// Looks whether jobs of the main actor wait. A run in an empty mode, which waits for no descriptor, calls this.
     func lookForUnservedMainActor() {
         guard let source = self[unservedMainActors], source.isValid else { return }
         var queue = pollfd(fd: source.fileDescriptor, events: Int16(POLLIN), revents: 0)

@@ -1,6 +1,6 @@
 extension RunLoop {
-    /// Starts a task that lives on the loop: all of it runs on the loop's thread, in one of `modes`, and may use what
-    /// belongs to that thread, the loop and its items included.
+    /// Starts a task that lives on the loop: all of it runs on the loop's thread, in one of `modes`, and may use
+    /// objects of that thread, the loop and its items included.
     ///
     /// ```swift
     /// loop.task {
@@ -11,16 +11,16 @@ extension RunLoop {
     /// Where code is isolated to the main actor, as in `main.swift`, so is the closure, and the loop of the main thread
     /// serves the main actor from then on.
     ///
-    /// It starts in the next pass, never at once. Until it has ended it keeps its modes from being empty, and the end of
-    /// the loop cancels it; one that another task starts as the loop ends is cancelled at once. A task that has not ended
-    /// then, or has not after 10,000 further waits for the loop, continues on Swift's default executor, because the loop's
-    /// thread may be gone. Tasks of one loop and the same modes run one at a time, as on an actor. On the loop's thread;
-    /// O(1).
+    /// The task starts in the next pass, never at once. Until it has ended it keeps its modes from being empty, and the
+    /// end of the loop cancels it; a task that another one starts as the loop ends is cancelled at once. A task that
+    /// has not ended then, or has not after 10,000 further waits for the loop, continues on Swift's default executor,
+    /// because the loop's thread may be gone. Tasks of one loop and the same modes run one at a time, as on an actor.
+    /// On the loop's thread; O(1).
     ///
     /// - Parameters:
     ///   - name: a name for traces and reports.
-    ///   - priority: of the task; the loop runs jobs in the order in which they come.
-    ///   - modes: the modes in which it runs; the common modes unless given.
+    ///   - priority: the task's priority; the loop runs jobs in order of arrival.
+    ///   - modes: the modes in which the task runs. The default is the common modes.
     ///   - operation: the body of the task.
     /// - Returns: the task, which can be cancelled or awaited.
     @discardableResult
@@ -33,8 +33,8 @@ extension RunLoop {
         return start(label, priority, modes, operation.isolation, operation)
     }
 
-    /// Starts a task that lives on the loop, and calls `completion` with its result: on the loop's thread, unless the loop
-    /// has ended before the task. Everything else is as for the form without `then`.
+    /// Starts a task that lives on the loop, and calls `completion` with its result: on the loop's thread, unless the
+    /// loop has ended before the task. Otherwise like the method without `then`.
     ///
     /// ```swift
     /// loop.task { try await lookUp(name) } then: { result in table[name] = try? result.get() }
@@ -66,12 +66,12 @@ extension RunLoop {
     /// }
     /// ```
     ///
-    /// A stop does not end it: cancel the task for that. Within a job of such a task, or of another actor or task of
-    /// ``RunLoop/Remote/executor(inModes:file:line:)`` in the common modes, it traps: the task would come after that job,
-    /// which waits for it. On the loop's thread.
+    /// A stop does not end this run; to end it, cancel the task. Within a job of such a task, or of another actor or
+    /// task of ``RunLoop/Remote/executor(inModes:file:line:)`` in the common modes, the call traps: the task would come
+    /// after that job, which waits for it. On the loop's thread.
     ///
-    /// - Returns: what `operation` returns.
-    /// - Throws: what `operation` throws; ``WaitError`` if the loop's ``LoopThread`` is to end, or if on virtual time
+    /// - Returns: the result of `operation`.
+    /// - Throws: the error of `operation`; ``WaitError`` if the loop's ``LoopThread`` is to end, or if on virtual time
     ///   nothing can happen any more. The task is then cancelled.
     @available(*, noasync, message: "a run loop blocks its thread; start a task of the loop")
     public func run<Success: Sendable>(
@@ -95,7 +95,7 @@ extension RunLoop {
         return try result!.get()
     }
 
-    /// Traps if a job is on the stack that the jobs of a new task have to come after.
+    /// Traps if a job on the stack holds back the jobs of a new task.
     private func checkThatTaskCanEnd(isolation: (any Actor)?) {
         let isHeldBack =
             remote.executor().jobs.queue.running != nil || isolation === MainActor.shared && isServingMainActor
@@ -105,7 +105,7 @@ extension RunLoop {
                 + "wait, because the task comes after the job; await the task instead")
     }
 
-    /// - Parameter place: the scope that it belongs to, and its number there.
+    /// - Parameter place: the task's scope, and its number there.
     func start<Success: Sendable>(
         _ label: TaskLabel, _ priority: TaskPriority?, _ modes: Modes, _ isolation: (any Actor)?,
         _ operation: @escaping @isolated(any) () async throws -> Success, in place: (tasks: Tasks, number: Int)? = nil
@@ -136,8 +136,8 @@ extension RunLoop {
         return task
     }
 
-    /// Cancels the tasks of the loop and waits until they have ended, those that they have started meanwhile too. Shielded
-    /// ones are only waited for. On the loop's thread.
+    /// Cancels the tasks of the loop and waits until they have ended, including tasks that they have started meanwhile.
+    /// Shielded tasks are not cancelled. On the loop's thread.
     package nonisolated(nonsending) func endTasks() async {
         while true {
             let items = allUntimedItems().compactMap { $0 as? TaskItem }
@@ -151,10 +151,9 @@ extension RunLoop {
 extension RunLoop.Remote {
     /// Runs `body` on the loop's thread, in one of `modes`, and returns its result.
     ///
-    /// It is the calling task that runs it, so task-local values, priority and cancellation are the task's own. Any
-    /// thread.
+    /// The calling task runs the body, so task-local values, priority and cancellation are its own. Any thread.
     ///
-    /// - Throws: what `body` throws; `CancellationError` if the task was cancelled before `body` began; or
+    /// - Throws: the error of `body`; `CancellationError` if the task was cancelled before `body` began; or
     ///   ``RunLoop/WaitError`` if the loop has ended.
     @discardableResult
     public func run<Success: Sendable>(
@@ -184,7 +183,7 @@ final class TaskItem: RunLoop.UntimedItem {
         if let name = label.name { self.name = name }
     }
 
-    /// The function that started it, if it has no name.
+    /// The function that started the task, if it has no name.
     override var detail: String? { name == nil ? "started in \(function)" : nil }
 
     override var kind: RunLoop.ItemKind { .task }

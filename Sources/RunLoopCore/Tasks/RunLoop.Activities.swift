@@ -1,5 +1,6 @@
 extension RunLoop {
-    /// The loop's activities from now on, for a task: the points of its runs at which an ``Observer`` is called.
+    /// Returns the loop's activities from now on, for a task: the points of its runs at which an ``Observer`` is
+    /// called.
     ///
     /// ```swift
     /// let drags = loop.activities(of: [.entry, .exit], inModes: .tracking)
@@ -10,17 +11,17 @@ extension RunLoop {
     /// }
     /// ```
     ///
-    /// They come from an observer, which the loop has as long as the sequence exists. Like every observer, it keeps
-    /// neither a mode from being empty nor the loop awake. A task's reaction to an activity may cause passes, and these
-    /// have activities, too. So an element is a batch, and a task that asks for the next one gets it when the loop has
-    /// slept or made two passes since. It never keeps the loop from sleeping: activities before a sleep are delivered
-    /// after it. On the loop's thread; O(number of observers), and O(1) for each activity.
+    /// The activities come from an observer, which the loop has as long as the sequence exists. Like every observer, it
+    /// keeps neither a mode from being empty nor the loop awake. A task's reaction to an activity may cause passes, and
+    /// these have activities, too. So an element is a batch, and a task that awaits the next one gets it when the loop
+    /// has slept or made two passes since. The sequence never keeps the loop from sleeping: activities before a sleep
+    /// are delivered after it. On the loop's thread; O(number of observers), and O(1) for each activity.
     ///
     /// - Parameters:
     ///   - activities: the activities to deliver.
-    ///   - modes: the modes whose runs are observed; the common modes unless given.
-    ///   - limit: how many are kept until a task takes them, at least 1.
-    /// - Precondition: there is an activity, and a mode.
+    ///   - modes: the modes whose runs are observed. The default is the common modes.
+    ///   - limit: the greatest number of activities kept until a task takes them, at least 1.
+    /// - Precondition: neither `activities` nor `modes` is empty.
     public func activities(
         of activities: Activity, inModes modes: Modes = .common, bufferingOldest limit: Int = 1024,
         file: StaticString = #fileID, line: UInt32 = #line
@@ -34,10 +35,10 @@ extension RunLoop {
     /// A loop's activities, made by ``RunLoop/activities(of:inModes:bufferingOldest:file:line:)``. Each element holds
     /// the activities since the last one.
     ///
-    /// A wait that is cancelled takes nothing. An iteration throws `CancellationError`, or ``WaitError`` if another task
-    /// waits or if the loop has ended and all that was kept has been taken; it does not end otherwise.
+    /// A cancelled wait takes nothing. An iteration throws `CancellationError`, or ``WaitError`` if another task waits
+    /// or if the loop has ended and all kept activities have been taken; it does not end otherwise.
     ///
-    /// It belongs to the loop's thread and is not `Sendable`.
+    /// The sequence belongs to the loop's thread and is not `Sendable`.
     public final class Activities: AsyncSequence {
         private let observer: Observer
         private let record: Record
@@ -68,14 +69,14 @@ extension RunLoop {
 
         /// A point of a run. A value and `Sendable`.
         public struct Event: Sendable, Hashable, CustomStringConvertible {
-            /// Which point it is.
+            /// The activity of the point.
             public let activity: Activity
             /// The mode of the run.
             public let mode: Mode
-            /// When it was.
+            /// The time of the event.
             public let date: Instant
 
-            /// For example `entry in tracking at 5.000000000`.
+            /// The event in words, for example `entry in tracking at 5.000000000`.
             public var description: String { "\(activity) in \(mode) at \(date)" }
         }
 
@@ -83,17 +84,18 @@ extension RunLoop {
         public struct Element: Sendable, Hashable {
             /// The kept activities, in order; at least one.
             public let events: [Event]
-            /// How many came after these and were lost, because as many were kept as the limit allows.
+            /// The number of activities that came after these and were lost, because the limit of kept ones was
+            /// reached.
             public let missed: Int
         }
 
-        /// The object that the observer's handler keeps: it does not keep the sequence.
+        /// The object that the observer's handler keeps, so that it does not keep the sequence.
         private final class Record: TaskWait, @unchecked Sendable {
             // Unchecked as in `TaskWait`.
             private let limit: Int
             private var events: [Event] = []
             private var missed = 0
-            /// How many passes have begun since the task began to wait; two, as soon as the loop has slept.
+            /// The number of passes begun since the task began to wait; two as soon as the loop has slept.
             private var passes = 0
 
             init(_ limit: Int, _ remote: Remote) {
@@ -125,7 +127,7 @@ extension RunLoop {
             }
         }
 
-        /// An iteration. Each activity goes to whichever iteration asks first.
+        /// Creates an iteration. Each activity goes to the iteration that asks first.
         public func makeAsyncIterator() -> TaskSequence<Element> { TaskSequence { try await self.next() } }
 
         private nonisolated(nonsending) func next() async throws -> Element {

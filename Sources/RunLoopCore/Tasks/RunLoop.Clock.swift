@@ -8,14 +8,14 @@ extension RunLoop {
     /// ```
     ///
     /// A sleep waits in the loop's timer queue, next to the timers, and ends while the loop runs in one of the clock's
-    /// modes. A task that sleeps on a clock of the default mode stays asleep while the user drags. It never ends early.
-    /// Sleeps with equal ends end in the order in which they began. The tasks resume with the blocks of the pass, after
-    /// the timers that are due in it. A sleep keeps its modes from being empty, as a timer does. A value and
-    /// `Sendable`; any thread.
+    /// modes. A task that sleeps on a clock of the default mode stays asleep while the user drags. Sleeps never end
+    /// early. Sleeps with equal ends end in the order in which they began. The tasks resume with the blocks of the
+    /// pass, after the timers that are due in it. A sleep keeps its modes from being empty, as a timer does. A value
+    /// and `Sendable`; any thread.
     ///
     /// Source: Swift Evolution SE-0329.
     public struct Clock: _Concurrency.Clock, Sendable {
-        /// Requests that any thread may send to the loop.
+        /// A handle by which any thread may send requests to the loop.
         public let remote: Remote
 
         /// The modes in which a sleep ends.
@@ -26,38 +26,38 @@ extension RunLoop {
         /// The time on the loop's clock.
         public var now: Instant { remote.now }
 
-        /// A nanosecond. Timers of the real world are as precise as the kernel is.
+        /// The resolution of the clock: a nanosecond. Timers of the real world are as precise as the kernel.
         public var minimumResolution: Duration { .nanoseconds(1) }
 
         /// Suspends the task until the date, or not at all if it has passed.
         ///
-        /// It waits on the executor that it was called on, allocates nothing, and takes O(log n).
+        /// The task waits on the executor on which it called this method. Allocates nothing; O(log n).
         ///
         /// - Parameters:
         ///   - deadline: the earliest end.
-        ///   - tolerance: how much later it may end, so that the loop wakes up less often; none unless given. As a
-        ///     timer's, it ends earlier if the loop is awake anyway.
+        ///   - tolerance: the time by which the sleep may end later, so that the loop wakes up less often. The default
+        ///     is zero. Like a timer, the sleep ends earlier if the loop is awake anyway.
         /// - Throws: `CancellationError` as soon as the task is cancelled, and also if it was before; or
         ///   ``RunLoop/WaitError`` if the loop has ended.
         public nonisolated(nonsending) func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
             try await Sleep.sleep(on: self, until: deadline, now: now, tolerance: tolerance ?? .zero)
         }
 
-        /// Suspends the task for this long. Everything else is as for ``sleep(until:tolerance:)``.
+        /// Suspends the task for this long. Otherwise like ``sleep(until:tolerance:)``.
         public nonisolated(nonsending) func sleep(for duration: Duration, tolerance: Duration? = nil) async throws {
             let now = now
             try await Sleep.sleep(on: self, until: now + duration, now: now, tolerance: tolerance ?? .zero)
         }
     }
 
-    /// The loop's clock for tasks that sleep in the common modes. Other threads use the ``remote``'s.
+    /// The loop's clock for tasks that sleep in the common modes. Other threads use ``Remote/clock(inModes:)``.
     public var clock: Clock { remote.clock() }
 }
 
 extension RunLoop.Remote {
-    /// The loop's clock.
+    /// Returns the loop's clock.
     ///
-    /// - Parameter modes: the modes in which sleeps end; the common modes unless given.
+    /// - Parameter modes: the modes in which sleeps end. The default is the common modes.
     public func clock(inModes modes: RunLoop.Modes = .common) -> RunLoop.Clock {
         require(!modes.isEmpty, "a clock needs a mode; without any, no sleep would ever end")
         return RunLoop.Clock(remote: self, modes: modes, sleeps: executor(inModes: modes).sleeps)
@@ -65,7 +65,7 @@ extension RunLoop.Remote {
 }
 
 extension RunLoop.Clock: Identifiable {
-    /// Which loop's time a clock shows. A value and `Sendable`.
+    /// The identity of the loop whose time a clock shows. A value and `Sendable`.
     public struct ID: Hashable, Sendable {
         // Kept, so that no later loop takes its address.
         fileprivate let mailbox: Mailbox<RunLoop>
@@ -75,6 +75,6 @@ extension RunLoop.Clock: Identifiable {
         public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(mailbox)) }
     }
 
-    /// Equal for all clocks of a loop, regardless of their modes: their dates can be compared.
+    /// The identity of the clock's loop, regardless of modes: dates of clocks with equal identities can be compared.
     public var id: ID { ID(mailbox: remote.mailbox) }
 }

@@ -16,17 +16,17 @@ extension RunLoop {
     /// its executor until that run has ended, because they rely on running one at a time.
     ///
     /// In a callback of the loop, on its thread, `assumeIsolated` of an actor that lives here holds, so a timer may
-    /// touch the state of the actor directly.
+    /// access the state of the actor directly.
     ///
-    /// Jobs that wait keep the loop's run from finishing; an executor without any does not. When the loop ends, jobs
-    /// that wait still run, regardless of their modes, and so do those that come of them, up to 10,000 one after another.
-    /// A job cannot be refused: a job that comes after the end traps, with a sentence that names the loop and the task.
+    /// Waiting jobs keep the loop's run from finishing; an executor without any does not. When the loop ends, waiting
+    /// jobs still run, regardless of their modes, and so do jobs that they enqueue, up to 10,000 one after another. A
+    /// job cannot be refused: a job that comes after the end traps, with a sentence that names the loop and the task.
     ///
     /// Enqueuing is O(1) and allocates nothing. `Sendable`; any thread.
     ///
     /// Source: Swift Evolution SE-0392 and SE-0417.
     public final class Executor: Sendable {
-        /// Where actors live: the value of their `unownedExecutor`.
+        /// The executor of actors: the value of their `unownedExecutor`.
         public let serial: any SerialExecutor
 
         /// The executor for a task's preference: `Task(executorPreference:)`, `withTaskExecutorPreference`.
@@ -35,11 +35,11 @@ extension RunLoop {
         /// The modes in which jobs run.
         public let modes: Modes
 
-        /// Requests that any thread may send to the loop.
+        /// A handle by which any thread may send requests to the loop.
         public var remote: Remote { jobs.remote }
 
         let jobs: JobReceiver
-        /// The sleeps on clocks of these modes that serve no task now.
+        /// The unused sleeps for clocks of these modes.
         let sleeps = SleepPool()
         /// The executor of the loop's own tasks. When the loop has ended, its remaining tasks, which have been
         /// cancelled, continue elsewhere: they hold nothing of the loop any more.
@@ -48,8 +48,8 @@ extension RunLoop {
         fileprivate init(_ mailbox: Mailbox<RunLoop>, modes: Modes, origin: Origin) {
             self.modes = modes
             jobs = JobReceiver(Remote(mailbox), JobQueue(modes: modes, origin: origin))
-            // Several objects, because a job must be run with the executor that it came by: with another it is enqueued
-            // once more.
+            // Several objects, because a job must be run with the executor by which it came: with another it is
+            // enqueued once more.
             let (task, own) = (LoopTaskExecutor(jobs), OwnTaskExecutor(jobs))
             jobs.queue.executors = (
                 jobs.asUnownedSerialExecutor(), task.asUnownedTaskExecutor(), own.asUnownedTaskExecutor()
@@ -58,12 +58,12 @@ extension RunLoop {
             jobs.executor = self
         }
 
-        /// Runs a job in the place of Swift's default executor, under that executor's name. Any thread.
+        /// Runs a job in place of Swift's default executor, under that executor's name. Any thread.
         ///
         /// - Returns: `false` if the loop has ended.
         package func standIn(for job: UnownedJob) -> Bool { jobs.accepts(job, by: .standIn) }
 
-        /// Runs a job in the place of the main actor's executor. Any thread.
+        /// Runs a job in place of the main actor's executor. Any thread.
         ///
         /// - Returns: `false` if the loop has ended.
         package func standInForMainActor(for job: UnownedJob) -> Bool { jobs.accepts(job, by: .mainActor) }
@@ -93,10 +93,10 @@ extension RunLoop.Executor: JobExecutor {
 }
 
 extension RunLoop.Remote {
-    /// The executor of the loop for these modes. It is the same object each time, so that jobs of actors that ask for it
-    /// separately run one at a time, and calls from one to the other need no hop. Any thread, O(1).
+    /// Returns the executor of the loop for these modes: the same object each time, so that jobs of actors that obtain
+    /// it separately run one at a time, and calls from one to the other need no hop. Any thread, O(1).
     ///
-    /// - Parameter modes: the modes in which its jobs run; the common modes unless given.
+    /// - Parameter modes: the modes in which its jobs run. The default is the common modes.
     public func executor(
         inModes modes: RunLoop.Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
     ) -> RunLoop.Executor {
@@ -109,7 +109,7 @@ extension RunLoop.Remote {
     }
 }
 
-/// Takes jobs from any thread. Those that come to it as an executor are those of actors.
+/// Takes jobs from any thread. Jobs enqueued through `SerialExecutor` are jobs of actors.
 final class JobReceiver: SerialExecutor {
     let remote: RunLoop.Remote
     // Unsafe, but only the loop's thread accesses its contents.
@@ -120,8 +120,8 @@ final class JobReceiver: SerialExecutor {
         self.queue = queue
     }
 
-    /// The mailbox's table keeps it as long as jobs are taken.
-    // Unsafe, but set once, before anybody else knows this object.
+    /// The executor, which the mailbox's table keeps as long as jobs are taken.
+    // Unsafe, but set once, before anything else refers to this object.
     nonisolated(unsafe) weak var executor: RunLoop.Executor?
 
     /// - Returns: `false` if the loop has ended.
@@ -137,7 +137,7 @@ final class JobReceiver: SerialExecutor {
         return remote.mailbox.post(.init(job: job, way: way, executor: executor))
     }
 
-    /// A recorder of the calling thread's loop learns that it wakes a task of another one.
+    /// Notes in the recorder of the calling thread's loop that it wakes a task of another one.
     @inline(never)
     private func noteWaking(of job: UnownedJob) {
         RunLoop.installedReference?.with { loop in

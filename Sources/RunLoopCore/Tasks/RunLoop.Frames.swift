@@ -1,5 +1,5 @@
 extension RunLoop.Clock {
-    /// Frames of a display that does not exist, for a task: the counterpart of a ``DisplayLink`` for a callback.
+    /// Returns frames of a software display, for a task: the counterpart of a ``DisplayLink`` for a callback.
     ///
     /// ```swift
     /// for try await frame in loop.clock.frames() { draw(at: frame.targetTimestamp) }
@@ -8,13 +8,14 @@ extension RunLoop.Clock {
     /// The first frame is the first to begin after the iteration was made, and the others follow at the link's rate. If
     /// the task comes late, because it was busy or the loop ran in another mode, it gets at once the newest frame that
     /// has begun, with the number of frames lost before it. So the target is always still to come. A frame never comes
-    /// early. It is a sleep on this clock, in its modes: while no task waits, nothing is scheduled and the loop does
-    /// not wake up; and a wait that is cancelled loses no frame. O(log n) each, without an allocation. Any thread.
+    /// early. Waiting for a frame is a sleep on this clock, in its modes: while no task waits, nothing is scheduled and
+    /// the loop does not wake up; and a cancelled wait loses no frame. O(log n) each, without an allocation. Any
+    /// thread.
     ///
     /// - Parameters:
-    ///   - frameClock: when the frames are.
-    ///   - preferredFrameRateRange: the rates that are wanted, as ``DisplayLink/preferredFrameRateRange``: every n-th
-    ///     frame comes, with the n that suits them best. Every frame unless given.
+    ///   - frameClock: the clock whose frames come.
+    ///   - preferredFrameRateRange: the preferred rates, as ``DisplayLink/preferredFrameRateRange``: every n-th frame
+    ///     comes, with the n that suits them best. The default is every frame.
     public func frames(
         of frameClock: FrameClock = FrameClock(), preferredFrameRateRange: FrameRateRange = .default
     ) -> RunLoop.Frames {
@@ -25,14 +26,14 @@ extension RunLoop.Clock {
 }
 
 extension RunLoop {
-    /// Frames on a loop's clock, made by ``Clock/frames(of:preferredFrameRateRange:)``. An iteration throws what
-    /// ``Clock/sleep(until:tolerance:)`` throws, and does not end otherwise. A value and `Sendable`; any thread.
+    /// The frames on a loop's clock, made by ``Clock/frames(of:preferredFrameRateRange:)``. An iteration throws the
+    /// errors of ``Clock/sleep(until:tolerance:)``, and does not end otherwise. A value and `Sendable`; any thread.
     public struct Frames: AsyncSequence, Sendable {
         let clock: Clock
         let frameClock: FrameClock
         let divisor: Int64
 
-        /// An iteration, which begins now.
+        /// Creates an iteration, which begins now.
         public func makeAsyncIterator() -> AsyncIterator {
             AsyncIterator(frames: self, due: frameClock.frame(after: clock.now))
         }
@@ -43,14 +44,14 @@ extension RunLoop {
             public let timestamp: Instant
             /// The date of the next frame at this rate, later than now when the frame came, to draw for.
             public let targetTimestamp: Instant
-            /// How many frames at this rate have begun and were lost since the last one that came.
+            /// The number of frames at this rate that have begun and were lost since the previous element.
             public let droppedFrames: Int
         }
 
         /// An iteration over frames. A value and `Sendable`.
         public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
             fileprivate let frames: Frames
-            /// The frame whose turn it is. The turns after it are every n-th frame.
+            /// The frame whose turn it is. Further turns are every n-th frame after it.
             fileprivate var due: Int64
 
             /// Waits until the next frame has begun, or not at all if it has. Any thread.

@@ -1,8 +1,8 @@
 extension RunLoop {
     /// A sequence whose elements a task awaits on its loop's thread, such as the lines of a connection.
     ///
-    /// It is its own iterator: each element goes to the task that asks first, and one task at a time may wait. It belongs
-    /// to the loop's thread and is not `Sendable`.
+    /// The sequence is its own iterator: each element goes to the task that asks first, and one task at a time may
+    /// wait. A sequence belongs to the loop's thread and is not `Sendable`.
     public struct TaskSequence<Element>: AsyncSequence, AsyncIteratorProtocol {
         private let nextElement: nonisolated(nonsending) () async throws -> Element?
 
@@ -10,7 +10,7 @@ extension RunLoop {
             nextElement = next
         }
 
-        /// An iteration.
+        /// Returns the sequence itself.
         public func makeAsyncIterator() -> TaskSequence { self }
 
         /// Waits for the next element; `nil` if there will be none. On the loop's thread.

@@ -1,7 +1,7 @@
 extension RunLoop.Tasks {
     /// A task of a scope, made by ``start(name:isolation:_:file:line:function:)``.
     ///
-    /// It belongs to the loop's thread and is not `Sendable`; neither need its value be.
+    /// A child belongs to the loop's thread and is not `Sendable`; its value need not be either.
     public final class Child<Success> {
         let member = Member()
         private(set) var result: Result<Success, any Error>?
@@ -15,7 +15,7 @@ extension RunLoop.Tasks {
             do { end(with: .success(try await operation())) } catch { end(with: .failure(error)) }
         }
 
-        /// The same for the body of a scope.
+        /// Runs the body of a scope.
         func run(_ body: (RunLoop.Tasks) async throws -> Success, in tasks: RunLoop.Tasks) async {
             do { end(with: .success(try await body(tasks))) } catch { end(with: .failure(error)) }
         }
@@ -40,8 +40,8 @@ extension RunLoop.Tasks {
             }
         }
 
-        /// Cancels this task alone. `CancellationError` of it is then no failure of its scope. Harmless when it has ended.
-        /// On the loop's thread.
+        /// Cancels this task alone. Its `CancellationError` is then no failure of its scope. Harmless when it has
+        /// ended. On the loop's thread.
         public func cancel() {
             member.isCancelled = true
             member.task?.cancel()
@@ -51,7 +51,7 @@ extension RunLoop.Tasks {
     /// A scope's record of a task.
     final class Member {
         var task: Task<Void, any Error>?
-        /// Whether it was cancelled alone.
+        /// Set if the task was cancelled alone.
         var isCancelled = false
         var error: (any Error)?
         var waits: [TaskWait] = []

@@ -2,7 +2,7 @@ extension RunLoop {
     /// Tasks that end before the call of ``RunLoop/withTasks(until:isolation:_:file:line:function:)`` that made this
     /// returns, and their scope, which cancels them together.
     ///
-    /// It belongs to the loop's thread and is not `Sendable`.
+    /// The object belongs to the loop's thread and is not `Sendable`.
     public final class Tasks {
         private enum Reason {
             case program, deadline, failure, caller
@@ -11,16 +11,16 @@ extension RunLoop {
         private struct State {
             var members: [Int: Member] = [:]
             var lastNumber = 0
-            /// Why everything was cancelled.
+            /// The reason why everything was cancelled.
             var reason: Reason?
-            /// The first error that no cancellation explains.
+            /// The first error not caused by cancellation.
             var failure: (any Error)?
             /// The error of a member that ended because it was cancelled.
             var cut: (any Error)?
             var hasEnded = false
         }
 
-        /// Where the scope was made.
+        /// The place in the program where the scope was made.
         public var origin: Origin { label.origin }
 
         private let label: TaskLabel
@@ -28,7 +28,7 @@ extension RunLoop {
         private let modes: Modes
         /// The scope of the calling task.
         private let outer: Tasks?
-        /// Whether no cancellation and no deadline further out counts for the body and the tasks.
+        /// Indicates whether the body and the tasks are shielded from outer cancellations and deadlines.
         private let isShield: Bool
         // Locked, because a task that outlives the loop runs on another thread.
         private let state = Locked(State())
@@ -49,8 +49,8 @@ extension RunLoop {
 
         // MARK: Tasks
 
-        /// Starts a task that the scope waits for. It begins in the next pass, never at once; in a scope that has been
-        /// cancelled it is cancelled before it begins. Tasks may start further ones. On the loop's thread; O(1).
+        /// Starts a task that the scope waits for. The task begins in the next pass, never at once; in a cancelled
+        /// scope it is cancelled before it begins. Tasks may start further ones. On the loop's thread; O(1).
         ///
         /// ```swift
         /// let sum = try await loop.withTasks { tasks in
@@ -61,8 +61,9 @@ extension RunLoop {
         ///
         /// - Parameters:
         ///   - name: a name for traces and reports.
-        ///   - operation: the code of the task. It is isolated as the caller, and may use all that the caller may.
-        /// - Returns: the task. It has the value, and can be cancelled alone.
+        ///   - operation: the code of the task. It is isolated as the caller, and may use everything that the caller
+        ///     may.
+        /// - Returns: the task, which has the value and can be cancelled alone.
         /// - Precondition: the scope has not ended.
         @discardableResult
         public func start<Success>(
@@ -93,7 +94,7 @@ extension RunLoop {
             if isCancelled { member.task?.cancel() }
         }
 
-        /// A task has ended. Usually on the loop's thread.
+        /// Notes that a task has ended. Usually on the loop's thread.
         func ended(_ number: Int) {
             if loop.isInstalled { noticeDeadlines() }
             let (isLast, waits, hasFailed) = state.withLock { state in
@@ -106,7 +107,7 @@ extension RunLoop {
             if isLast { end.end() }
         }
 
-        /// - Returns: whether everything is to be cancelled because of it.
+        /// - Returns: whether everything is to be cancelled because of the member's error.
         private func note(_ member: Member, in state: inout State) -> Bool {
             guard let error = member.error, state.failure == nil else { return false }
             if error.saysCancelled {
@@ -122,12 +123,13 @@ extension RunLoop {
 
         // MARK: Cancelling
 
-        /// Whether the scope has been cancelled: by the program, by its deadline, by the first error, or with its caller.
+        /// A Boolean value that indicates whether the scope has been cancelled: by the program, by its deadline, by the
+        /// first error, or with its caller.
         public var isCancelled: Bool { state.withLock { $0.reason != nil } }
 
-        /// Cancels the body and all tasks, also those that are started later. `CancellationError` of a task is then no
-        /// failure; the scope returns what its body returns, if it does. Harmless when repeated. On the loop's thread;
-        /// O(number of tasks).
+        /// Cancels the body and all tasks, also tasks that are started later. `CancellationError` of a task is then no
+        /// failure; the scope returns the value of its body, if there is one. Harmless when repeated. On the loop's
+        /// thread; O(number of tasks).
         public func cancel() {
             loop.checkThread()
             noticeDeadlines()
@@ -143,8 +145,8 @@ extension RunLoop {
             for task in tasks { task.cancel() }
         }
 
-        /// When everything is cancelled, on the loop's clock; ``RunLoop/Instant/distantFuture`` for never. It can be moved
-        /// as long as it has not passed. On the loop's thread; O(log n).
+        /// The date at which everything is cancelled, on the loop's clock; ``RunLoop/Instant/distantFuture`` for never.
+        /// The deadline can be moved as long as it has not passed. On the loop's thread; O(log n).
         public var deadline: Instant {
             get { date }
             set {
@@ -169,14 +171,14 @@ extension RunLoop {
             }
         }
 
-        /// Cancels the scopes whose deadline has passed, the outermost first: a task may have computed for so long that the
-        /// loop has not come to it yet. On the loop's thread.
+        /// Cancels the scopes whose deadline has passed, the outermost first: a task may have computed for so long that
+        /// the loop has not come to it yet. On the loop's thread.
         func noticeDeadlines() {
             guard earliestDeadline < .distantFuture, case let now = loop.now, earliestDeadline <= now else { return }
             cancelPassed(at: now)
         }
 
-        /// The scope that cancels this one when it is cancelled.
+        /// The scope whose cancellation cancels this one.
         private var canceller: Tasks? { isShield ? nil : outer }
 
         private var earliestDeadline: Instant { min(date, canceller?.earliestDeadline ?? .distantFuture) }
@@ -186,7 +188,7 @@ extension RunLoop {
             if date <= now { cancel(.deadline) }
         }
 
-        /// Whether this scope is within a shield, or is one.
+        /// Indicates whether this scope is within a shield, or is one.
         var isShielded: Bool { isShield || outer?.isShielded == true }
 
         // MARK: The scope
@@ -205,7 +207,7 @@ extension RunLoop {
             }
         }
 
-        /// Waits until all have ended, even if the loop ends first.
+        /// Waits until all tasks have ended, even if the loop ends first.
         private func join(isolation: isolated (any Actor)? = #isolation) async {
             if !isShield {
                 end.cancelled = { [unowned self] in cancel(.caller) }
@@ -226,7 +228,7 @@ extension RunLoop {
 
         private func result<Success>(of body: Child<Success>) throws -> Success {
             let (reason, failure, cut) = state.withLock { ($0.reason, $0.failure, $0.cut) }
-            // Otherwise a scope further out says why.
+            // If the caller is cancelled, an outer scope reports the reason.
             let isTimeout = reason == .deadline && (isShield || !Task.isCancelled)
             if let error = failure ?? cut, isTimeout {
                 throw TimeoutError(deadline: date, origin: origin, underlying: error)
@@ -237,7 +239,7 @@ extension RunLoop {
             return value
         }
 
-        /// The tasks that wait for a member: for its value, or for all.
+        /// The tasks that wait for each member: for its value, or for the end of all.
         var awaiters: [(member: UnownedJob, awaiters: [UnownedJob])] {
             state.withLock { state in
                 state.members.ordered { $0.key < $1.key }.compactMap { _, member in
@@ -252,7 +254,7 @@ extension RunLoop {
             for wait in waits + [end] { wait.end(throwing: loop.remote.endError) }
         }
 
-        /// The wait for all of them, which cancellation hands on to them and does not end.
+        /// The wait for all tasks. Cancellation is forwarded to them and does not end it.
         private final class End: TaskWait, @unchecked Sendable {
             // Unchecked as in `TaskWait`.
             var cancelled: (() -> Void)?

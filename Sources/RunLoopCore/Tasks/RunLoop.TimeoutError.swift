@@ -1,20 +1,19 @@
 extension RunLoop {
-    /// The deadline of a scope passed before its body and its tasks had ended. `Sendable`.
+    /// The error when the deadline of a scope passed before its body and its tasks had ended. `Sendable`.
     ///
-    /// It is thrown by the call that set the deadline, and by no scope within it: a deadline further out shows there as
-    /// `CancellationError`.
+    /// The call that set the deadline throws it. Scopes within it throw `CancellationError` instead.
     public struct TimeoutError: Error, Sendable, CustomStringConvertible {
         /// The deadline, on the loop's clock.
         public let deadline: Instant
 
-        /// Where the scope was made.
+        /// The place in the program where the scope was made.
         public let origin: Origin
 
-        /// The error of the body or of a task, after the deadline: `CancellationError` unless it says more, as a cancelled
-        /// write does.
+        /// The error of the body or of a task, after the deadline: `CancellationError`, or an error that says more,
+        /// such as a cancelled write's.
         public let underlying: any Error
 
-        /// For example `the deadline 5.000000000 of the scope at App/main.swift:12 has passed`.
+        /// The error in words, for example `the deadline 5.000000000 of the scope at App/main.swift:12 has passed`.
         public var description: String {
             let cause = underlying is CancellationError ? "" : ": \(underlying)"
             return "the deadline \(deadline) of the scope at \(origin) has passed\(cause)"
@@ -22,13 +21,13 @@ extension RunLoop {
     }
 }
 
-/// An error that may say that a task was cancelled, besides more. The library's own waits throw `CancellationError`
-/// otherwise.
+/// An error that may report the cancellation of a task together with other information. The library's own waits throw
+/// `CancellationError` otherwise.
 package protocol CancellationReport: Error {
     var isCancellation: Bool { get }
 }
 
 extension Error {
-    /// Whether it says that a task was cancelled.
+    /// Indicates whether the error reports the cancellation of a task.
     var saysCancelled: Bool { self is CancellationError || (self as? any CancellationReport)?.isCancellation == true }
 }

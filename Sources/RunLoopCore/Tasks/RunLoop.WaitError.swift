@@ -1,15 +1,15 @@
 extension RunLoop {
-    /// Why a wait for something of a loop ended without it. `Sendable`.
+    /// The reason why a wait on a loop ended early. `Sendable`.
     public enum WaitError: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The loop has ended. The name is that of its ``LoopThread``.
+        /// The loop, named by its ``LoopThread``, has ended.
         case loopEnded(loop: String?)
-        /// On virtual time: nothing can ever happen any more. For example, a thread waits for a block
-        /// in a mode in which no loop runs.
+        /// Nothing can happen any more. For example, a thread waits for a block in a mode in which no loop runs. On
+        /// virtual time only.
         case starved
-        /// The thread of the loop `caller` was to wait for `loop`, whose thread waits for `caller` itself, or for a loop that
-        /// does. The names are those of the loops' ``LoopThread``, or `main`.
+        /// The thread of the loop `caller` was to wait for `loop`, whose thread waits for `caller` itself, or for a
+        /// loop that does. The names are the loops' ``LoopThread`` names, or `main`.
         case deadlock(caller: String?, loop: String?)
-        /// Another task waits for the same already: the text says for what.
+        /// Another task waits for the same object already, which the text names.
         case alreadyWaiting(String)
 
         public var description: String {
@@ -28,14 +28,14 @@ extension RunLoop {
 }
 
 extension RunLoop.Remote {
-    /// Whether the loop has ended. Any thread.
+    /// A Boolean value that indicates whether the loop has ended. Any thread.
     package var hasEnded: Bool { installedReference?.with { $0.hasEnded } ?? mailbox.isClosed }
 
     /// The error that ends waits after the end of the loop.
     package var endError: RunLoop.WaitError { .loopEnded(loop: mailbox.name) }
 
-    /// The same after a suspension. A task that swallows the error and tries again then takes turns, to which the end of a
-    /// loop sets a limit; without any it would keep its thread for ever.
+    /// Returns ``endError`` after a suspension. A task that swallows the error and tries again then takes turns, which
+    /// are limited at the end of a loop; otherwise it would keep its thread for ever.
     package nonisolated(nonsending) func endErrorAfterTurn() async -> RunLoop.WaitError {
         try? await NamedWait(self, "learns of the end of its loop").wait()
         return endError

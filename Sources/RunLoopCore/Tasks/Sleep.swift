@@ -1,4 +1,4 @@
-/// A task that sleeps on a loop's clock.
+/// The sleep of a task on a loop's clock.
 ///
 /// The objects of a loop serve one sleep after another, so that a sleep allocates nothing.
 final class Sleep: TaskWait, @unchecked Sendable {
@@ -21,7 +21,7 @@ final class Sleep: TaskWait, @unchecked Sendable {
         try await sleep.wait()
     }
 
-    // The block captures nothing else, and so is no allocation.
+    // The block captures nothing else, and so needs no allocation.
     override func begin(in loop: RunLoop) {
         loop.noticeUse()
         let latest = loop.isVirtual ? deadline : latest
@@ -34,16 +34,16 @@ final class Sleep: TaskWait, @unchecked Sendable {
 
     override var purpose: String? { "sleeps until \(deadline)" }
 
-    /// The time has come, or the loop has ended.
+    /// Ends the wait when the time has come, or the loop has ended.
     private func awake() {
         let hasEnded = remote.installedReference?.with { $0.hasEnded } ?? true
         end(throwing: hasEnded ? remote.endError : nil)
     }
 }
 
-/// The sleeps on clocks of a loop that serve no task now.
+/// The unused sleeps for clocks of a loop.
 final class SleepPool: Sendable {
-    /// `nil` when the loop has ended.
+    /// The unused sleeps; `nil` when the loop has ended.
     private let unused = Locked<[Sleep]?>([])
 
     private static let keptCount = 1024
@@ -56,7 +56,7 @@ final class SleepPool: Sendable {
         }
     }
 
-    /// Releases all of them: they keep the mailbox, whose executors keep this.
+    /// Releases all sleeps: they keep the mailbox, whose executors keep this pool.
     func close() {
         let last = unused.withLock { $0.take() }
         withExtendedLifetime(last) {}

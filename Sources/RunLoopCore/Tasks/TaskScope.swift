@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// The scope of a loop's task, and its wait on the loop's thread.
 ///
-/// Its cancellation ends that wait by one handler for the whole of the task: a handler for each wait took 1,300 of the
+/// Cancelling the task ends that wait by one handler for the whole task: a handler for each wait took 1,300 of the
 /// 8,660 instructions of an echo.
 final class TaskScope: Sendable {
     @TaskLocal private static var current: TaskScope?
@@ -11,7 +11,7 @@ final class TaskScope: Sendable {
     // Unsafe and unchecked, but only the loop's thread accesses these.
     /// The task; `nil` when it has ended.
     @exclusivity(unchecked) nonisolated(unsafe) private(set) var task: UnownedJob?
-    /// The tasks among which it was started, if that was in a scope.
+    /// The scope in which the task was started; `nil` if there was none.
     @exclusivity(unchecked) nonisolated(unsafe) private(set) var tasks: RunLoop.Tasks?
     /// The wait of the task; `nil` while it does not wait on the loop.
     @exclusivity(unchecked) nonisolated(unsafe) var wait: TaskWait?
@@ -22,7 +22,7 @@ final class TaskScope: Sendable {
         (self.remote, self.tasks) = (remote, tasks)
     }
 
-    /// The task was started, and has not begun.
+    /// Notes that the task was started, and has not begun.
     func started(_ job: UnownedJob, _ label: TaskLabel) {
         task = job
         TaskLabel.set(label, for: job)
@@ -30,12 +30,12 @@ final class TaskScope: Sendable {
 
     private func ended() {
         if let task { TaskLabel.set(nil, for: task) }
-        // Another task may be where this one was, and have been started by one that sees the scope.
+        // Another task may have this one's address now, and tasks started by this one still see the scope.
         if remote.isCurrent { (task, tasks) = (nil, nil) }
     }
 
-    /// A task that `body` makes has this scope. It is bound here and not in the task, whose frames then fit into the 512 bytes
-    /// of stack that come with it: the next piece has 1,024, and each task of a loop took it.
+    /// Calls `body`, whose new tasks have this scope. Binding within a task would take more stack: its frames then
+    /// exceed the 512 bytes that come with it, and each task of a loop would take the next piece, 1,024 bytes.
     func bind<Result>(_ body: () -> Result) -> Result { Self.$current.withValue(self, operation: body) }
 
     /// Runs the body of the calling task, which prefers the loop.
@@ -45,9 +45,9 @@ final class TaskScope: Sendable {
         return try await withTaskCancellationHandler(operation: body) { cancel() }
     }
 
-    /// The scope of the task whose job is running on the loop, if the task was started there: a task that has gone to
-    /// another loop is cancelled where its scope is not looked at. Tasks that it has started see the scope too, but it
-    /// is not theirs.
+    /// Returns the scope of the task whose job is running on the loop, if the task was started there: a task that has
+    /// moved to another loop is cancelled where its scope is not checked. Tasks that it has started see the scope too,
+    /// but do not own it.
     @inline(__always)
     static func own(of job: UnownedJob, on remote: RunLoop.Remote) -> TaskScope? {
         guard let scope = current, scope.remote.mailbox === remote.mailbox, let task = scope.task, task == job else {
@@ -56,13 +56,13 @@ final class TaskScope: Sendable {
         return scope
     }
 
-    /// The scope of the task that is running on the loop, if it was started there.
+    /// Returns the scope of the task that is running on the loop, if it was started there.
     static func ofRunningTask(on remote: RunLoop.Remote) -> TaskScope? {
         remote.runningJobs?.with { $0.running }.flatMap { own(of: $0.job, on: remote) }
     }
 
-    /// Throws if the calling task has been cancelled, or if a deadline of a scope around it has passed: for calls that may
-    /// return without a wait.
+    /// Throws if the calling task has been cancelled, or if a deadline of a scope around it has passed. For calls that
+    /// may return without a wait.
     static func checkCancellation(on remote: RunLoop.Remote) throws {
         ofRunningTask(on: remote)?.tasks?.noticeDeadlines()
         try Task.checkCancellation()
@@ -81,7 +81,7 @@ final class TaskScope: Sendable {
 }
 
 extension RunLoop.Remote {
-    /// The queue whose job the calling thread runs, if it is one of this loop's.
+    /// The queue whose job the calling thread runs, if that is one of this loop's.
     var runningJobs: UnownedReference<RunLoop.JobQueue>? {
         installedReference?.with { loop in loop.jobItem.map { UnownedReference(address: $0.address) } }
     }

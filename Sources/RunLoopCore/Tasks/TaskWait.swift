@@ -1,39 +1,39 @@
 internal import Synchronization
 
-/// A task's wait for something that happens on a loop's thread.
+/// A task's wait for an event on a loop's thread.
 ///
 /// Subclasses define the beginning of the wait and its reaction when the task is cancelled; both happen on the loop's
-/// thread. The first to end the wait resumes the task, and nobody else does. The object serves one wait after another.
-/// Waiting allocates nothing.
+/// thread. The first call to end the wait resumes the task; later ones have no effect. The object serves one wait after
+/// another. Waiting allocates nothing.
 package class TaskWait: SerialExecutor, @unchecked Sendable {
     // Unchecked: a task that begins to wait hands the fields below over to the loop's thread by the atomic flag.
     package let remote: RunLoop.Remote
 
-    /// Whether a task is to be resumed.
+    /// Set if a task is to be resumed.
     private let isOpen = Atomic(false)
     private let isCancelled = Atomic(false)
     /// Hands the fields below back to the task. ThreadSanitizer does not see the runtime's own way of doing so.
     private let isOver = Atomic(false)
-    /// The task that waits.
+    /// The waiting task's job.
     @exclusivity(unchecked) private var job: UnownedJob?
-    /// The executor that it came from, if that was the loop's: it resumes there.
+    /// The executor from which the job came, if that was the loop's: the task resumes there.
     @exclusivity(unchecked) private var origin: (jobs: UnownedReference<RunLoop.JobQueue>, way: JobWay)?
     @exclusivity(unchecked) private var error: (any Error)?
     @exclusivity(unchecked) private var hasBegun = false
     @exclusivity(unchecked) private var usedGate: JobGate?
-    /// Whether the wait can be ended. On the loop's thread.
+    /// A Boolean value that indicates whether the wait can be ended. On the loop's thread.
     package final var isWaiting: Bool { isOpen.load(ordering: .relaxed) }
 
-    /// The task that waits, at rest. On the loop's thread.
+    /// The waiting task, at rest. On the loop's thread.
     final var waiter: UnownedJob? { isWaiting ? job : nil }
 
-    /// The task has come to rest. Before that it may be on its way through the queue of its actor.
+    /// Set when the task has come to rest. Before that it may be on its way through the queue of its actor.
     @exclusivity(unchecked) private var hasOpened = false
-    /// It was ended before that.
+    /// Set if the wait was ended before `hasOpened`.
     @exclusivity(unchecked) private var hasEndedEarly = false
     @exclusivity(unchecked) private var isUsed = false
-    /// From the beginning of the wait until the task resumes. Computed, because other modules check each use of a
-    /// stored property.
+    /// Indicates whether a task waits: from the beginning of the wait until the task resumes. Computed, because other
+    /// modules check each use of a stored property.
     package final var isTaken: Bool { isUsed }
 
     package init(_ remote: RunLoop.Remote) {
@@ -42,7 +42,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
 
     /// Checks that a task may wait: on the loop's thread, while no other does.
     ///
-    /// - Parameter what: names the wait in errors, for example `connections`.
+    /// - Parameter what: the wait's name in errors, for example `connections`.
     /// - Throws: ``RunLoop/WaitError`` if another task waits, or if the loop has ended.
     package final nonisolated(nonsending) func admit(for what: @autoclosure () -> String) async throws {
         if remote.hasEnded { throw await remote.endErrorAfterTurn() }
@@ -73,8 +73,8 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         if let error { throw error }
     }
 
-    /// - Parameter isolation: the isolation in which the task waits and resumes. It is a parameter because a closure
-    ///   within a `nonisolated(nonsending)` function would leave.
+    /// - Parameter isolation: the isolation in which the task waits and resumes; a parameter because a closure within a
+    ///   `nonisolated(nonsending)` function would leave it.
     private final func passWithHandler(isolation: isolated (any Actor)? = #isolation) async {
         await withTaskCancellationHandler {
             _ = isolation
@@ -91,7 +91,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         return gate
     }
 
-    /// The task has come to the gate.
+    /// Takes the job of a task that has come to the gate.
     package final func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         self.job = job
@@ -106,7 +106,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         if !ask() { end(throwing: remote.endError) }
     }
 
-    /// The task was cancelled. Any thread.
+    /// Notes that the task was cancelled. Any thread.
     final func cancel() {
         isCancelled.store(true, ordering: .sequentiallyConsistent)
         _ = ask()
@@ -120,7 +120,8 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         return remote.mailbox.post(.urgent { [self] in look(in: $0) })
     }
 
-    /// A request may come late, when the object serves another wait: it then finds nothing to do, or does it earlier.
+    /// Begins or cancels the wait. A request may come late, when the object serves another wait: then there is nothing
+    /// to do, or it is done earlier.
     private final func look(in loop: RunLoop) {
         guard isOpen.load(ordering: .sequentiallyConsistent) else { return }
         if isCancelled.load(ordering: .sequentiallyConsistent) {
@@ -158,13 +159,13 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
 
     // MARK: Points for subclasses
 
-    /// A task has begun to wait. It may end at once.
+    /// Called when a task has begun to wait. The wait may end at once.
     package func begin(in loop: RunLoop) {}
 
-    /// Whether the wait continues when the task is cancelled.
+    /// A Boolean value that indicates whether the wait continues when the task is cancelled.
     package var outlastsCancellation: Bool { false }
 
-    /// The task was cancelled after the wait had begun, and learns of it next.
+    /// Called when the task was cancelled after the wait had begun, before the task learns of it.
     package func cancelled(in loop: RunLoop) {}
 
     /// A description of the wait for reports, for example `sleeps until 2.500000000`.

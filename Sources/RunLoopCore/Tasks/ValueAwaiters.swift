@@ -1,19 +1,18 @@
 internal import CShims
 
-/// The tasks that await the value of another one, from the queue that Swift's runtime keeps in that one's memory.
+/// The tasks that await the value of another one, from the queue that Swift's runtime keeps in that task's memory.
 ///
-/// No interface tells of that queue. Its place is not taken for granted either: it is where three tasks of an experiment,
-/// of which two await the third, are seen to be entered. If the experiment does not show it beyond doubt, as with another
-/// runtime, nobody's awaiters are known.
+/// No interface describes the queue, and its place is not taken for granted: an experiment finds it, in which two tasks
+/// await a third. If the experiment is inconclusive, as with another runtime, no awaiters are known.
 enum ValueAwaiters {
-    /// The tasks that await the value of `task`, the latest first.
+    /// Returns the tasks that await the value of `task`, the latest first.
     ///
-    /// On the thread where the task would end, and while it has not: its awaiters are at rest then, because nothing else
-    /// resumes them, and so their memory may be read.
+    /// Call it on the thread where the task would end, and before it has: its awaiters are at rest then, because
+    /// nothing else resumes them, and so their memory may be read.
     static func of(_ task: UnownedJob) -> [UnownedJob] {
         guard let places else { return [] }
         var found: [UnownedJob] = []
-        // The two lowest bits say whether the task has ended.
+        // The two lowest bits are set when the task has ended.
         var next = word(places.queue, of: task.address)
         while next != 0, next & 3 == 0, found.count < limit {
             found.append(unsafeBitCast(next, to: UnownedJob.self))
@@ -22,10 +21,10 @@ enum ValueAwaiters {
         return found
     }
 
-    /// No list is followed further.
+    /// The greatest length of a list that is followed.
     private static let limit = 10_000
 
-    /// Where a task has its first awaiter, and an awaiter the next one, in words from its begin.
+    /// The places of a task's first awaiter, and of an awaiter's next one, in words from its begin.
     private static let places: (queue: Int, link: Int)? = {
         let jobs = CollectedJobs()
         let awaited = Task<Void, any Error>(executorPreference: jobs) {}
@@ -41,15 +40,15 @@ enum ValueAwaiters {
         let after = words(of: awaited.job)
         let (one, two) = (first.job.address, second.job.address)
         let queues = before.indices.filter { (before[$0], between[$0], after[$0]) == (0, one, two) }
-        // One of them may have more room than the other.
+        // One of the tasks may have more room than the other.
         let links = zip(words(of: first.job), words(of: second.job)).enumerated()
             .filter { $0.element == (0, one) }.map(\.offset)
         guard let queue = queues.first, let link = links.first, queues.count == 1, links.count == 1 else { return nil }
         return (queue, link)
     }()
 
-    /// The first words of a task of the experiment. The runtime allocates each such task by itself; with AddressSanitizer it
-    /// has 36 words.
+    /// Returns the first words of a task of the experiment. The runtime allocates each such task by itself; with
+    /// AddressSanitizer it has 36 words.
     private static func words(of task: UnownedJob) -> [UInt] {
         let size = rlk_allocated_size(UnsafeRawPointer(bitPattern: task.address)!) / MemoryLayout<UInt>.size
         return (0..<min(64, size)).map { word($0, of: task.address) }
@@ -61,7 +60,7 @@ enum ValueAwaiters {
     }
 }
 
-/// Keeps jobs until they are asked for.
+/// Keeps jobs until they are taken.
 private final class CollectedJobs: TaskExecutor {
     private let jobs = Locked<[UnownedJob]>([])
 
