@@ -1,12 +1,12 @@
 public import FoundationEssentials
 
 extension CalendarSchedule {
-    /// The dates of a line of crontab(5), such as `30 4 1,15 * fri`.
+    /// Creates the dates of a line of crontab(5), such as `30 4 1,15 * fri`.
     ///
-    /// The expression has five fields with blanks between them: minute (0-59), hour (0-23), day of the month (1-31), month
-    /// (1-12, or `jan` to `dec`) and day of the week (0-7, or `sun` to `sat`; 0 and 7 are Sunday). Case does not matter in
-    /// names. A field is `*`, a value, a range such as `10-30`, a step through all or through a range such as `*/5` or
-    /// `10-30/5`, or a list of these with commas between them.
+    /// The expression has five fields with blanks between them: minute (0-59), hour (0-23), day of the month (1-31),
+    /// month (1-12, or `jan` to `dec`) and day of the week (0-7, or `sun` to `sat`; 0 and 7 are Sunday). Case does not
+    /// matter in names. A field is `*`, a value, a range such as `10-30`, a step through all or through a range such as
+    /// `*/5` or `10-30/5`, or a list of these with commas between them.
     ///
     /// If the day of the month and the day of the week are both restricted, so that neither field begins with `*`, only
     /// one of them must fit. The example is half past four on the first, on the fifteenth, and on every Friday.
@@ -23,7 +23,7 @@ extension CalendarSchedule {
         let fields = try Self.fields(of: expression)
         var values: [UInt64] = []
         for (field, text) in zip(CronField.allCases, fields) { values.append(try field.value(of: text)) }
-        // Sunday is 0 as well as 7.
+        // Sunday is both 0 and 7.
         let weekdays = (values[4] | values[4] >> 7) & DayRule.allWeekdays
         let days = DayRule(
             days: values[2], months: values[3], weekdays: weekdays,

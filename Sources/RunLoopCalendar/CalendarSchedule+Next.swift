@@ -15,11 +15,11 @@ extension CalendarSchedule {
         return RunLoop.WallTime(secondsSince1970: next)
     }
 
-    /// More than the difference of any two offsets, so that more distant instants cannot show the same time.
+    /// A time longer than the difference of any two offsets, so that more distant instants cannot show the same time.
     private static let reach: Int64 = 2 * 86_400
 
-    /// The next date of a schedule for certain hours. A time happens when the clocks show it, or a later one, for the
-    /// first time: that is the end of a gap, and the first time of two.
+    /// Returns the next date of a schedule for certain hours. A time happens when the clocks first show it, or a later
+    /// one: at the end of a gap, and at the first time of two.
     private func nextReached(after second: Int64) -> Int64? {
         var latest = Int64.min
         var from = second - Self.reach
@@ -38,7 +38,7 @@ extension CalendarSchedule {
         }
     }
 
-    /// The next date of a schedule for every hour: a time happens whenever the clocks show it.
+    /// Returns the next date of a schedule for every hour: a time happens whenever the clocks show it.
     private func nextShown(after second: Int64) -> Int64? {
         var from = second + 1
         while true {
@@ -51,7 +51,7 @@ extension CalendarSchedule {
         }
     }
 
-    /// The first local time of the schedule at or after a local time.
+    /// Returns the first local time of the schedule at or after a local time.
     private func match(from local: Int64) -> Int64? {
         let minute = -(-local).dividedRoundingDown(by: 60)
         let today = minute.dividedRoundingDown(by: 24 * 60)
@@ -61,7 +61,7 @@ extension CalendarSchedule {
         return time.map { day * 86_400 + Int64($0) * 60 }
     }
 
-    /// The first time of day at or after a minute, in minutes since midnight.
+    /// Returns the first time of day at or after a minute, in minutes since midnight.
     private func time(from minute: Int) -> Int? {
         let (hour, rest) = minute.quotientAndRemainder(dividingBy: 60)
         let left = minutes[hour] >> UInt64(rest)
@@ -72,8 +72,9 @@ extension CalendarSchedule {
 }
 
 extension TimeZone {
-    /// The offset at an instant, and the instant at which it may change next. Foundation's name for the change mentions
-    /// daylight-saving time, but it is any change of the offset: in Apia, for example, the move across the date line.
+    /// Returns the offset at an instant, and the instant at which it may change next. Foundation's name for the change
+    /// mentions daylight-saving time, but it is any change of the offset: in Apia, for example, the move across the
+    /// date line.
     fileprivate func stretch(at second: Int64) -> (offset: Int64, end: Int64) {
         let date = Date(timeIntervalSince1970: TimeInterval(second))
         let change = nextDaylightSavingTimeTransition(after: date)

@@ -3,19 +3,19 @@ extension CalendarSchedule {
     public struct CronError: Error, Sendable, Hashable, CustomStringConvertible {
         /// A field of a cron expression. The cases are in the order of the fields.
         public enum Field: Sendable, Hashable, CaseIterable {
-            /// 0 to 59.
+            /// The minute, 0 to 59.
             case minute
-            /// 0 to 23.
+            /// The hour, 0 to 23.
             case hour
-            /// 1 to 31.
+            /// The day of the month, 1 to 31.
             case dayOfMonth
-            /// 1 to 12, or `jan` to `dec`.
+            /// The month, 1 to 12, or `jan` to `dec`.
             case month
-            /// 0 to 7, or `sun` to `sat`.
+            /// The day of the week, 0 to 7, or `sun` to `sat`.
             case dayOfWeek
         }
 
-        /// The field that is wrong; `nil` if the expression has no five fields.
+        /// The invalid field; `nil` if the expression has no five fields.
         public let field: Field?
         /// The invalid text: a part of the field, or the whole expression.
         public let found: String

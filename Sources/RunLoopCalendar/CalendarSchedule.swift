@@ -13,25 +13,23 @@ public import RunLoopKit
 /// ```
 ///
 /// The calendar is the Gregorian one. When a zone's clocks are put forward, some of its times do not exist; when they
-/// are put back, some come twice. The rules are those of cron(8) of cronie, for a shift of any length, at any time of
-/// day:
+/// are put back, some come twice. The rules follow cron(8) of cronie, whatever the length and the hour of the shift:
 ///
-/// - **Certain hours**, such as every day at 02:30. A time that does not exist happens at the first moment after the gap.
-///   Several times of one gap happen once, and together with a date that falls on that very moment. A time that comes
-///   twice happens the first time only.
+/// - **Certain hours**, such as every day at 02:30. A time that does not exist happens at the first moment after the
+///   gap. Several times of one gap happen once, and together with a date that falls on that very moment. A time that
+///   comes twice happens the first time only.
 /// - **Every hour**: the same minutes in all 24 hours, such as every quarter of an hour. The dates follow the time that
-///   passes: they come in both of the repeated hours, and no date replaces those of the gap.
+///   passes: they come in both of the repeated hours, and no date replaces the dates of the gap.
 ///
 /// In Berlin, clocks go from 02:00 to 03:00 in March and from 03:00 to 02:00 in October. Every day at 02:30 happens at
 /// 03:00 in March and at the first 02:30 in October; every hour at half past happens at 01:30 and 03:30 in March, and
 /// at both 02:30 in October.
 ///
 /// Only the times decide, not their notation. In a cron expression `*` and `0-23` are every hour, `*/2` and `9-17` are
-/// certain hours. (Cronie's program differs: it takes an hour or a minute that begins with `*` as every hour, and
-/// replaces no missing time for a shift of more than three hours.)
+/// certain hours. Cronie's program differs: it takes an hour or a minute that begins with `*` as every hour, and
+/// replaces no missing time if the shift is longer than three hours.
 ///
-/// Offsets come from Foundation, which has the rules from 1901 to 2100. Before and after, a zone's offset stays as it is at
-/// that end.
+/// Offsets come from Foundation, which has the rules from 1901 to 2100. Before and after, a zone's offset is constant.
 ///
 /// Finding the next date takes a few microseconds, however far away it is. A value and `Sendable`. Two schedules are
 /// equal if they have the same times, days, months and zone, no matter how they were written.
@@ -43,7 +41,8 @@ public struct CalendarSchedule: WallSchedule, Hashable {
     let minutes: [UInt64]
     let days: DayRule
 
-    /// `TimeZone.autoupdatingCurrent` becomes the current zone: a schedule gives the same answer every time.
+    /// Creates a schedule. `TimeZone.autoupdatingCurrent` becomes the current zone, so that equal questions have equal
+    /// answers.
     init(minutes: [UInt64], days: DayRule, in timeZone: TimeZone) {
         self.timeZone = timeZone == .autoupdatingCurrent ? .current : timeZone
         self.minutes = minutes
@@ -60,17 +59,17 @@ public struct CalendarSchedule: WallSchedule, Hashable {
 
 // Declared here, so that `WallTimer(.daily(at: …))` finds them.
 extension WallSchedule where Self == CalendarSchedule {
-    /// Every day, at one or several times.
+    /// Creates dates on every day, at one or several times.
     ///
     /// - Parameters:
     ///   - times: the times on each day; in any order.
-    ///   - timeZone: the zone whose clocks count. In a test, name one: the current zone is that of the machine.
+    ///   - timeZone: the zone whose clocks count. In a test, name one: the current zone is the machine's.
     /// - Precondition: There is a time.
     public static func daily(at times: TimeOfDay..., in timeZone: TimeZone = .current) -> CalendarSchedule {
         CalendarSchedule(at: times, in: timeZone)
     }
 
-    /// On certain days of every week, at one or several times.
+    /// Creates dates on certain days of every week, at one or several times.
     ///
     /// - Parameters:
     ///   - weekdays: the days.
@@ -81,14 +80,14 @@ extension WallSchedule where Self == CalendarSchedule {
         on weekdays: Set<Locale.Weekday>, at times: TimeOfDay..., in timeZone: TimeZone = .current
     ) -> CalendarSchedule {
         require(!weekdays.isEmpty, "a weekly schedule has at least one day")
-        // Foundation's names are those of crontab(5).
+        // Foundation's names are the names of crontab(5).
         let numbers = weekdays.map { CronField.dayOfWeek.names.firstIndex(of: $0.rawValue)! }
         let mask = numbers.reduce(0 as UInt64) { $0 | 1 << UInt64($1) }
         return CalendarSchedule(at: times, days: DayRule(weekdays: mask), in: timeZone)
     }
 
-    /// On one day of every month, at one or several times. A month without that day is left out: the 31st comes seven
-    /// times a year.
+    /// Creates dates on one day of every month, at one or several times. Months without that day are left out: the 31st
+    /// comes seven times a year.
     ///
     /// - Parameters:
     ///   - day: the day of the month, from 1 to 31.
@@ -102,7 +101,7 @@ extension WallSchedule where Self == CalendarSchedule {
         return CalendarSchedule(at: times, days: DayRule(days: 1 << UInt64(day)), in: timeZone)
     }
 
-    /// In every hour, at one or several minutes.
+    /// Creates dates in every hour, at one or several minutes.
     ///
     /// - Parameters:
     ///   - minutes: the minutes of each hour, from 0 to 59; in any order.
@@ -114,12 +113,11 @@ extension WallSchedule where Self == CalendarSchedule {
     }
 }
 
-/// A use of FoundationInternationalization: an import alone does not bring the rules of the zones into a program that
-/// is linked statically.
+/// A use of FoundationInternationalization: an import alone does not link the rules of the zones into a static program.
 package let timeZoneRules: Any.Type = Date.FormatStyle.self
 
 extension CalendarSchedule: CustomStringConvertible {
-    /// Lines of crontab(5), and the zone; for example `0 6 * * 1-5 in Europe/Berlin`, or `0 6 * * *; 30 18 * * * in
+    /// The lines of crontab(5), and the zone; for example `0 6 * * 1-5 in Europe/Berlin`, or `0 6 * * *; 30 18 * * * in
     /// Europe/Berlin`.
     public var description: String {
         var lines: [String] = []

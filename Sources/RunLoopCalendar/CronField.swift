@@ -1,4 +1,4 @@
-/// Reading and writing of a field of a cron expression. Its value is a set: bit n is the value n.
+/// A field of a cron expression, to be read and written. Its value is a set: bit n is the value n.
 typealias CronField = CalendarSchedule.CronError.Field
 
 extension CronField {
@@ -20,7 +20,7 @@ extension CronField {
         }
     }
 
-    /// All its values, with Sunday only once.
+    /// The set of all values, with Sunday only once.
     var all: UInt64 {
         (range.lowerBound...(self == .dayOfWeek ? 6 : range.upperBound)).reduce(0) { $0 | 1 << UInt64($1) }
     }
@@ -80,8 +80,8 @@ extension CronField {
 
     // MARK: Writing
 
-    /// The text for a set. With `steps` it may begin with a star, and with `star` it does; then the set contains the
-    /// first value.
+    /// Returns the text for a set. With `steps` it may begin with a star; with `star` it does, and the set must contain
+    /// the first value.
     func text(for set: UInt64, steps: Bool = false, star: Bool = false) -> String {
         guard set != all else { return "*" }
         let values = range.filter { set >> UInt64($0) & 1 != 0 }
@@ -94,7 +94,7 @@ extension CronField {
         return star ? "*/\(range.upperBound),\(Self.list(values.dropFirst()))" : Self.list(values[...])
     }
 
-    /// Values with commas; three or more consecutive values become a range.
+    /// Returns values with commas; three or more consecutive values become a range.
     private static func list(_ values: ArraySlice<Int>) -> String {
         var elements: [String] = []
         var rest = values

@@ -1,13 +1,13 @@
 internal import FoundationEssentials
 
 struct DayRule: Hashable {
-    /// Bit n is day n of a month.
+    /// The days of a month: bit n is day n.
     let days: UInt64
-    /// Bit n is month n of a year.
+    /// The months of a year: bit n is month n.
     let months: UInt64
-    /// Bit 0 is Sunday.
+    /// The days of a week: bit 0 is Sunday.
     let weekdays: UInt64
-    /// Whether only one of the day of the month and the day of the week must fit.
+    /// Indicates whether only one of the day of the month and the day of the week must fit.
     let either: Bool
 
     static let allDays = CronField.dayOfMonth.all
@@ -25,7 +25,8 @@ struct DayRule: Hashable {
         self.either = either && !free
     }
 
-    /// The first of the days at or after a day, counted from the beginning of 1970; `nil` if there never is one.
+    /// Returns the first of the days at or after a day, counted from the beginning of 1970; `nil` if there never is
+    /// one.
     func next(from day: Int64) -> Int64? {
         var month = Month(of: day)
         var first = Int(day - month.start) + 1
@@ -40,7 +41,7 @@ struct DayRule: Hashable {
         return nil
     }
 
-    /// The days of a month: bit n is day n.
+    /// Returns the matching days of a month: bit n is day n.
     private func matches(in month: Month) -> UInt64 {
         guard months >> UInt64(month.month) & 1 != 0 else { return 0 }
         // Bit 0 is the weekday of the first of the month, and five weeks are more than a month.
@@ -51,7 +52,7 @@ struct DayRule: Hashable {
 }
 
 extension DayRule: CustomStringConvertible {
-    /// The three fields of crontab(5).
+    /// The rule as three fields of crontab(5).
     var description: String {
         // Both must fit if one of the two fields begins with a star: with `*/2`, for example. Such a field contains its
         // first value.
@@ -65,7 +66,7 @@ extension DayRule: CustomStringConvertible {
 
 private struct Month {
     private(set) var year: Int
-    /// From 1 to 12.
+    /// The month, from 1 to 12.
     private(set) var month: Int
     /// The first day of the month, counted from the beginning of 1970.
     private(set) var start: Int64
@@ -92,7 +93,7 @@ private struct Month {
         }
     }
 
-    /// The weekday of its first day; Sunday is 0. The first day of 1970 was a Thursday.
+    /// The weekday of the month's first day; Sunday is 0. The first day of 1970 was a Thursday.
     var weekday: UInt64 { UInt64(((start + 4) % 7 + 7) % 7) }
 
     mutating func advance() {

@@ -1,13 +1,13 @@
 internal import RunLoopKit
 
-/// A time of day as a wall clock shows it, to the minute.
+/// A time of day on the wall clock, to the minute.
 public struct TimeOfDay: Sendable, Hashable, Comparable {
-    /// From 0 to 23.
+    /// The hour, from 0 to 23.
     public let hour: Int
-    /// From 0 to 59.
+    /// The minute, from 0 to 59.
     public let minute: Int
 
-    /// The time at the beginning of a minute.
+    /// Creates the time at the beginning of a minute.
     ///
     /// - Precondition: `hour` is 0 to 23, and `minute` is 0 to 59.
     public init(hour: Int, minute: Int = 0) {
@@ -17,7 +17,7 @@ public struct TimeOfDay: Sendable, Hashable, Comparable {
         self.minute = minute
     }
 
-    /// 00:00, when a day begins.
+    /// The beginning of a day, 00:00.
     public static let midnight = TimeOfDay(hour: 0)
 
     public static func < (left: TimeOfDay, right: TimeOfDay) -> Bool {
@@ -26,7 +26,7 @@ public struct TimeOfDay: Sendable, Hashable, Comparable {
 }
 
 extension TimeOfDay: CustomStringConvertible {
-    /// For example `06:00`.
+    /// The time with two digits each, for example `06:00`.
     public var description: String {
         "\(hour < 10 ? "0" : "")\(hour):\(minute < 10 ? "0" : "")\(minute)"
     }

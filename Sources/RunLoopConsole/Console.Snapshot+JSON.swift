@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 
 extension Console.Snapshot {
-    /// Reads a snapshot from a line of JSON, with the end of the line or without.
+    /// Reads a snapshot from a line of JSON, with or without the end of the line.
     ///
-    /// - Throws: `DecodingError` if it is none, or one of another version.
+    /// - Throws: `DecodingError` if the line is no snapshot, or one of another version.
     public init(json line: [UInt8]) throws {
         self = try JSONDecoder().decode(Self.self, from: Data(line))
         guard version == 1 else {

@@ -1,7 +1,7 @@
 public import RunLoopKit
 internal import RunLoopUnix
 
-/// Shows the loops of a process, live, to whoever may open a Unix socket.
+/// Shows the loops of a process, live, to clients of a Unix socket.
 ///
 /// ```swift
 /// let console = try Console(at: "/run/daemon/console")
@@ -10,23 +10,24 @@ internal import RunLoopUnix
 /// ```
 ///
 /// A client that connects to the socket receives a ``Snapshot`` at each interval, as a line of JSON; the command
-/// `runloop-top` draws them. Nothing else can be done through the socket, and its permissions are 600: only the user of the
-/// process, and root, can connect.
+/// `runloop-top` draws them. Nothing else can be done through the socket, and its permissions are 600: only the user of
+/// the process, and root, can connect.
 ///
-/// A thread of its own serves the clients, so that a loop whose handler does not return is still shown, with that handler.
-/// While there is a client, each loop is asked for a report at each interval, in whatever mode it runs; answers take at most
-/// a twentieth of its time. A loop without a ``/RunLoopKit/FlightRecorder`` records meanwhile, at the price of a recorder.
-/// Without a client, a loop pays nothing; but then the console does not know the name of a handler that was called before the
-/// first client came. ``Recording`` has the choice.
+/// A thread of its own serves the clients, so that a loop whose handler does not return is still shown, with that
+/// handler. While there is a client, each loop is asked for a report at each interval, in whatever mode it runs;
+/// answers take at most a twentieth of its time. A loop without a ``/RunLoopKit/FlightRecorder`` records meanwhile, at
+/// the cost of a recorder. Without a client, a loop pays nothing; but then the console does not know the name of a
+/// handler that was called before the first client came. Choose with ``Recording``.
 ///
-/// A client that does not read misses snapshots; nothing is kept for it. Keep the console: when it goes, the socket does.
-/// It is `Sendable`.
+/// A client that does not read misses snapshots; nothing is kept for it. Keep the console: its release closes the
+/// socket. Consoles are `Sendable`.
 public final class Console: Sendable {
-    /// When a console records the calls of handlers of a loop that has no recorder.
+    /// The time in which a console records the calls of handlers of a loop that has no recorder.
     public enum Recording: Sendable, Hashable {
-        /// While a client is connected.
+        /// The console records while a client is connected.
         case whileWatched
-        /// As soon as the loop is added, so that a handler is known also if it is called before a client comes.
+        /// The console records as soon as the loop is added, so that a handler is known also if it is called before a
+        /// client comes.
         case always
     }
 
@@ -36,12 +37,10 @@ public final class Console: Sendable {
     private let thread: LoopThread
     private let server: LoopBound<ConsoleServer>
 
-    /// Begins to listen.
-    ///
-    /// The calling thread waits until the socket is there.
+    /// Creates a console and begins to listen. The calling thread waits until the socket is there.
     ///
     /// - Parameters:
-    ///   - path: where the socket is. A socket on which no process answers is replaced; any other file is not.
+    ///   - path: the path of the socket. A socket on which no process answers is replaced; any other file is not.
     ///   - interval: the time between snapshots, at least 10 ms.
     /// - Throws: ``/RunLoopUnix/SystemError``, for example with `EADDRINUSE` if another process listens there, or with
     ///   `ENOENT` if there is no such folder; `RunLoop.StartError` if the system has no descriptor or thread left.
@@ -73,15 +72,15 @@ public final class Console: Sendable {
     /// - Parameters:
     ///   - loop: the loop.
     ///   - name: its name on the console.
-    ///   - recording: when it records, if it has no recorder of its own.
+    ///   - recording: the time in which it records, if it has no recorder of its own.
     public func add(_ loop: RunLoop.Remote, named name: String, recording: Recording = .whileWatched) {
         server.remote.perform { [server] _ in
             server.value.add(loop, named: name, recordsAlways: recording == .always)
         }
     }
 
-    /// Closes the socket and all connections, and waits until that is done. Harmless when repeated; not from the console's
-    /// own thread.
+    /// Closes the socket and all connections, and waits until that is done. Harmless when repeated; not from the
+    /// console's own thread.
     public func close() {
         thread.stop()
         thread.join()

@@ -2,20 +2,20 @@ internal import Glibc
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// The clients of a console, and the loops that it shows them. It belongs to the console's thread.
+/// The clients of a console, and the loops that they see. On the console's thread.
 final class ConsoleServer {
     private let loop: RunLoop
     private let interval: Duration
     private var listener: Listener?
     private var clients: [RunLoopUnix.Connection] = []
     private var watched: [WatchedLoop] = []
-    /// Asks the loops at each interval, while there are clients.
+    /// The timer that asks the loops at each interval, while there are clients.
     private var timer: RunLoopKit.Timer?
     private var number = 0
 
     init(at address: Endpoint, interval: Duration, on loop: RunLoop) throws {
         (self.loop, self.interval) = (loop, interval)
-        // It keeps the server until the loop ends.
+        // The listener's handler keeps the server until the loop ends.
         listener = try Listener(address: address, on: loop) { [self] _, descriptor, _ in welcome(descriptor) }
     }
 
@@ -52,7 +52,7 @@ final class ConsoleServer {
 
     private func look() {
         for one in watched { one.ask() }
-        // Most loops answer until then.
+        // Most loops answer before then.
         loop.perform(afterDelay: interval / 10) { [unowned self] in send() }
     }
 

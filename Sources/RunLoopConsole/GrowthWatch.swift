@@ -1,10 +1,10 @@
 internal import RunLoopKit
 
-/// Finds lines of the program whose items become more and never less.
+/// Finds lines of the program whose items only become more.
 ///
-/// A program that also drops its timers has a number that rises and falls. The number of a leak only rises.
+/// In a program that also drops its timers the number of items rises and falls. In a leak it only rises.
 struct GrowthWatch {
-    /// How often a number must have risen.
+    /// The number of rises that count as growth.
     static let rises = 3
 
     struct Line: Hashable {
@@ -15,21 +15,21 @@ struct GrowthWatch {
     private struct History {
         var count: Int
         var rises = 0
-        /// The number of items at the beginning, and when that was.
+        /// The number of items at the beginning.
         var first: Int
         var begin: RunLoop.Instant
     }
 
     private var histories: [Line: History] = [:]
-    /// When it last looked.
+    /// The time of the last look.
     private var last: RunLoop.Instant?
 
-    /// - Returns: the lines that grow.
+    /// - Returns: the growing lines.
     mutating func look(_ counts: [Line: Int], at now: RunLoop.Instant) -> [Line: (items: Int, time: Duration)] {
         var next: [Line: History] = [:]
         var growing: [Line: (items: Int, time: Duration)] = [:]
         for (line, count) in counts {
-            // At the first look, nobody knows since when a line has had its items; later, a new line had none before.
+            // At the first look, the age of a line's items is unknown; later, a new line had none before.
             let new =
                 last.map { History(count: 0, first: 0, begin: $0) } ?? History(count: count, first: count, begin: now)
             var history = histories[line] ?? new

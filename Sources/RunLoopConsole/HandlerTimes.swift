@@ -1,40 +1,40 @@
 internal import RunLoopKit
 
-/// How a loop spends its time, from the events that its recorder has written.
+/// The times that a loop spends in its handlers, from the events that its recorder has written.
 struct HandlerTimes {
     /// The time from one look to the next.
     struct Window {
         var length = Duration.zero
         var sleep = Duration.zero
         var handlers: [Flight.Handler?: Sum] = [:]
-        /// The innermost call, and when it began, if the loop waits for its return.
+        /// The innermost call, and its begin, if the loop waits for its return.
         var call: (handler: Flight.Handler?, begin: RunLoop.Instant)?
     }
 
     struct Sum: Equatable {
         var calls = 0
-        /// Without the calls and sleeps that were nested in them.
+        /// The time of the calls, without the calls and sleeps nested in them.
         var time = Duration.zero
         var longest = Duration.zero
     }
 
     private struct Frame {
         let depth: Int
-        /// `nil` for a run of the loop in a call.
+        /// The call; `nil` for a run of the loop in a call.
         let call: (handler: Flight.Handler?, begin: RunLoop.Instant)?
     }
 
     private var frames: [Frame] = []
     private var window = Window()
     private var begin: RunLoop.Instant
-    /// Until when the time has been counted.
+    /// The date up to which time has been counted.
     private var last: RunLoop.Instant
 
     init(at now: RunLoop.Instant) {
         (begin, last) = (now, now)
     }
 
-    /// Reads the events that were written since the last look.
+    /// Reads the events written since the last look.
     mutating func read(_ entries: some Sequence<Flight.Entry>) {
         for entry in entries {
             var slept = Duration.zero
@@ -42,7 +42,7 @@ struct HandlerTimes {
             count(until: entry.time, slept: slept)
             switch entry.event {
             case .callBegan(let handler, _):
-                // A call that is as deep has ended, and the event of its end is lost.
+                // An earlier call of the same depth has ended, and the event of its end is lost.
                 close(from: entry.depth)
                 frames.append(Frame(depth: entry.depth, call: (handler, entry.time)))
                 window.handlers[handler, default: Sum()].calls += 1
@@ -60,7 +60,7 @@ struct HandlerTimes {
         }
     }
 
-    /// Ends the calls that are as deep as that or deeper, and the runs in them.
+    /// Ends the calls of that depth or a greater one, and the runs in them.
     private mutating func close(from depth: Int) {
         while let last = frames.last, last.depth > depth || last.depth == depth && last.call != nil {
             frames.removeLast()

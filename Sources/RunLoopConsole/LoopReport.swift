@@ -1,9 +1,9 @@
 internal import CShims
 internal import RunLoopKit
 
-/// What only the thread of a loop can tell of it.
+/// The knowledge of a loop that only its thread has.
 struct LoopReport: Sendable {
-    /// What allows the console's thread to look at the loop without an answer.
+    /// The means of the console's thread to watch the loop without an answer.
     struct Access: Sendable {
         /// The memory of the loop's recorder, if it has one: its own, or the console's.
         let memory: FlightRecorder.Memory?
@@ -21,10 +21,10 @@ struct LoopReport: Sendable {
 
     let access: Access
     let dump: RunLoop.Dump
-    /// How long it took to make this.
+    /// The time that it took to make this report.
     let cost: Duration
 
-    /// On the loop's thread, which records from then on.
+    /// Creates a report, on the loop's thread, which records from then on.
     init(_ loop: RunLoop) {
         let begin = loop.now
         access = Access(loop, records: true)
@@ -36,5 +36,5 @@ struct LoopReport: Sendable {
     static func endRecording(of loop: RunLoop) { loop[ownRecorder] = nil }
 }
 
-/// The recorder that a console has given a loop without one.
+/// The recorder that a console has given to a loop without one.
 private let ownRecorder = RunLoop.Local<FlightRecorder?> { _ in nil }

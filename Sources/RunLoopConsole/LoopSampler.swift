@@ -1,37 +1,37 @@
 internal import RunLoopKit
 
-/// Makes the part of a snapshot for one loop, from its reports and from the events of its recorder.
+/// Creates the part of a snapshot for one loop, from its reports and from the events of its recorder.
 struct LoopSampler {
     /// The knowledge of a loop at the time of a snapshot, besides the events.
     struct Sight {
         var now: RunLoop.Instant
-        /// The newest report, if the loop ever made one.
+        /// The newest report; `nil` if the loop never made one.
         var report: LoopReport?
-        /// Whether the loop has left a question unanswered for an interval.
+        /// Set if the loop has left a question unanswered for an interval.
         var isLate = false
         var isAsleep = false
-        /// For how long its thread has computed; `nil` if that is unknown.
+        /// The time that the loop's thread has computed; `nil` if that is unknown.
         var processorTime: Duration?
-        /// Whether its thread waits, and does not compute.
+        /// Set if the loop's thread waits, and does not compute.
         var isThreadWaiting = false
         /// The connections of the newest report.
         var connections: [Console.Connection] = []
     }
 
-    /// The most of each list.
+    /// The greatest length of each list.
     static let most = 100
 
     private let name: String
-    /// A call that lasts longer blocks the loop.
+    /// The duration beyond which a call blocks the loop.
     private let interval: Duration
     private var times: HandlerTimes
     private var growth = GrowthWatch()
     private var growing: [GrowthWatch.Line: (items: Int, time: Duration)] = [:]
-    /// The statistics of the last two reports, and when they were made.
+    /// The times and statistics of the last two reports.
     private var reports: [(time: RunLoop.Instant, statistics: RunLoop.Statistics)] = []
     private var processorTime: (date: RunLoop.Instant, time: Duration)?
 
-    /// - Parameter entries: events of before, of which only the calls that are under way count.
+    /// - Parameter entries: earlier events, of which only the calls under way count.
     init(name: String, interval: Duration, after entries: [Flight.Entry] = [], at now: RunLoop.Instant) {
         (self.name, self.interval) = (name, interval)
         times = HandlerTimes(at: now)
@@ -42,7 +42,7 @@ struct LoopSampler {
     /// Reads the events since the last snapshot.
     mutating func read(_ entries: some Sequence<Flight.Entry>) { times.read(entries) }
 
-    /// Forgets calls that are under way, because another recorder writes from now on.
+    /// Forgets calls under way, because another recorder writes from now on.
     mutating func forgetCalls(at now: RunLoop.Instant) { times = HandlerTimes(at: now) }
 
     mutating func sample(_ sight: Sight) -> Console.Loop {
@@ -51,7 +51,7 @@ struct LoopSampler {
         if let report = sight.report {
             if reports.last?.time != report.dump.now { take(report.dump) }
             loop.age = (sight.now - report.dump.now).seconds
-            // The dates of a loop that answers are those of the answer, because it has not missed any since.
+            // The dates of a loop that answers are the answer's, because it has not missed any since.
             fill(&loop, from: report.dump, at: sight.isLate ? sight.now : report.dump.now)
             if report.access.memory != nil { loop.asleep = window.sleep.share(of: window.length) }
         }
@@ -163,7 +163,7 @@ extension Console.Connection {
 extension Duration {
     var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 
-    /// Which part of a time it is; `nil` if that time is zero.
+    /// Returns the share of this time in `whole`; `nil` if that is zero.
     func share(of whole: Duration) -> Double? {
         whole > .zero ? min(1, max(0, seconds / whole.seconds)) : nil
     }

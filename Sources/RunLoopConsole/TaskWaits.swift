@@ -1,13 +1,13 @@
 internal import RunLoopKit
 
-/// Who waits for whom, among the tasks of several loops.
+/// The waits among the tasks of several loops.
 ///
-/// The dumps of the loops are of different times, and there are no false cycles for all that: the number of a task is never
-/// another's, and a wait for a value ends only with the task that has it.
+/// The loops' dumps have different times, but there are no false cycles: the number of a task is never another's, and a
+/// wait for a value ends only with the task that has it.
 struct TaskWaits {
     private var graph = WaitGraph()
     private var tasks: [Int: Console.WaitingTask] = [:]
-    /// The tasks that each awaits.
+    /// The tasks that each task awaits.
     private var awaited: [Int: [Int]] = [:]
 
     /// - Parameter loops: the names of the loops, and the items of their tasks.
@@ -27,7 +27,7 @@ struct TaskWaits {
 
     var cycles: [[Console.WaitingTask]] { graph.cycles.map { $0.compactMap { tasks[$0] } } }
 
-    /// Says of tasks, of which their own loop does not know it, that they await tasks of others.
+    /// Completes tasks whose own loop does not know that they await tasks of others.
     func complete(_ list: inout [Console.Task]) {
         for index in list.indices where list[index].activity == nil {
             guard let other = awaited[list[index].number]?.first.flatMap({ tasks[$0] }) else { continue }

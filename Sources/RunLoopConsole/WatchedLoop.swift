@@ -2,7 +2,7 @@ internal import CShims
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// A loop that a console shows. It belongs to the console's thread.
+/// A loop that a console shows. On the console's thread.
 final class WatchedLoop {
     let name: String
     private let remote: RunLoop.Remote
@@ -14,9 +14,9 @@ final class WatchedLoop {
     private var report: LoopReport?
     private var connections: [Console.Connection] = []
     private var sampler: LoopSampler?
-    /// When a question was sent that has no answer yet.
+    /// The time of the question that has no answer yet.
     private var askedAt: RunLoop.Instant?
-    /// A loop is not asked before, so that answers take at most a twentieth of its time.
+    /// The earliest time of the next question, so that answers take at most a twentieth of the loop's time.
     private var nextQuestion = RunLoop.Instant.distantPast
     private var nextEvent = 0
     private var isWatched = false
@@ -25,7 +25,7 @@ final class WatchedLoop {
     init(_ remote: RunLoop.Remote, named name: String, recordsAlways: Bool, interval: Duration, on service: RunLoop) {
         (self.remote, self.name, self.recordsAlways, self.interval) = (remote, name, recordsAlways, interval)
         self.service = service
-        // Once, so that a loop with a recorder can be looked at when it is blocked already.
+        // Once, so that a loop with a recorder can be watched when it is blocked already.
         ask { .access(LoopReport.Access($0, records: recordsAlways)) }
     }
 
@@ -36,7 +36,7 @@ final class WatchedLoop {
 
     // MARK: Questions
 
-    /// Asks the loop for a report, unless it has not answered yet.
+    /// Asks the loop for a report, if it has answered the last question.
     func ask() {
         isWatched = true
         guard askedAt == nil, service.now >= nextQuestion, !hasEnded else { return }
@@ -87,7 +87,7 @@ final class WatchedLoop {
 
     private func take(_ access: LoopReport.Access) {
         if let new = access.memory, self.access?.memory.map({ $0.isSame(as: new) }) != true {
-            // Its first events may be old.
+            // The recorder's first events may be old.
             nextEvent = (try? new.flight(from: 0))?.end ?? 0
             sampler?.forgetCalls(at: remote.now)
         }
@@ -98,7 +98,7 @@ final class WatchedLoop {
 
     func sample() -> Console.Loop {
         let now = remote.now
-        // Before the events, so that whatever led to the sleep is among them.
+        // Before the events, so that all that led to the sleep are among them.
         let isAsleep = remote.isWaiting
         let flight = try? access?.memory?.flight(from: nextEvent)
         nextEvent = flight?.end ?? nextEvent
@@ -119,7 +119,7 @@ final class WatchedLoop {
         return sampler!.sample(sight)
     }
 
-    /// Nobody looks any more.
+    /// Ends the watch when there is no client left.
     func rest() {
         isWatched = false
         (sampler, report, connections) = (nil, nil, [])
@@ -134,8 +134,8 @@ final class WatchedLoop {
 }
 
 extension Console.Connection {
-    /// The kernel's knowledge of the descriptor of an item; `nil` if that is no connected stream socket. The kernel
-    /// counts in any case, so a connection costs nothing more because it is shown.
+    /// Creates a connection from the kernel's knowledge of an item's descriptor; `nil` if that is no connected stream
+    /// socket. The kernel counts in any case, so showing a connection costs nothing more.
     fileprivate init?(_ item: RunLoop.Dump.Item) {
         guard let descriptor = item.descriptor else { return nil }
         var facts = rlk_stream_facts()

@@ -10,14 +10,14 @@ public import RunLoopCore
 /// ```
 ///
 /// The first tick comes at once, and then one comes every interval. A busy loop loses no time: its next tick takes off
-/// all intervals that have passed. Keep the countdown: it stops when it is released. It belongs to its loop's thread
-/// and is not `Sendable`.
+/// all intervals that have passed. Keep the countdown: it stops when it is released. A countdown belongs to its loop's
+/// thread and is not `Sendable`.
 public final class Countdown {
     /// The effect of ``pause()`` and ``resume()`` on the current interval.
     public enum Pausing: Sendable {
         /// The interval is dropped: `resume()` ticks at once and begins a new grid, even when the countdown is running.
         case restarting
-        /// The interval is kept: `resume()` continues where the pause began. It does nothing when the countdown is
+        /// The interval is kept: `resume()` continues where the pause began, and does nothing when the countdown is
         /// running.
         case continuing
     }
@@ -31,7 +31,8 @@ public final class Countdown {
     /// The number of intervals left: zero once the countdown has finished, and `nil` if it counts without end.
     public private(set) var remaining: Int?
 
-    /// Whether the countdown was resumed, and has neither been paused nor finished since.
+    /// A Boolean value that indicates whether the countdown was resumed, and has neither been paused nor finished
+    /// since.
     public var isRunning: Bool { source != nil }
 
     /// The file and line that made the countdown.
@@ -43,16 +44,16 @@ public final class Countdown {
     private var source: TimerSource?
     /// The date of the next tick; `nil` before the first resume.
     private var next: RunLoop.Instant?
-    /// The time that was left until the next tick when the pause began; negative if a busy loop had not got to it yet.
+    /// The time left until the next tick when the pause began; negative if a busy loop had not got to the tick yet.
     private var rest: Duration?
-    /// Whether the next tick begins a grid and only reports the rest: no interval has passed.
+    /// Set if the next tick begins a grid and only reports the rest: no interval has passed.
     private var announces = true
 
-    /// A countdown of the calling thread's loop that waits for ``resume()``.
+    /// Creates a countdown of the calling thread's loop that waits for ``resume()``.
     ///
     /// - Parameters:
     ///   - count: the number of intervals to count down, not negative; `nil` to tick without end.
-    ///   - interval: the time between ticks, above zero; a second unless given.
+    ///   - interval: the time between ticks, above zero. The default is a second.
     ///   - pausing: the effect of a pause on the current interval.
     ///   - tick: called at every tick on the loop's thread, with ``remaining`` up to date. Kept as long as the
     ///     countdown.
@@ -65,7 +66,7 @@ public final class Countdown {
             from: count, interval: interval, loop: .current, pausing: pausing, tick: tick, file: file, line: line)
     }
 
-    /// A countdown of the given loop; otherwise as the initializer without a loop.
+    /// Creates a countdown of the given loop, and otherwise like the initializer without a loop.
     public init(
         from count: Int? = nil, interval: Duration = .seconds(1), loop: RunLoop, pausing: Pausing,
         tick: @escaping (Countdown) -> Void, file: StaticString = #fileID, line: UInt32 = #line
@@ -81,8 +82,8 @@ public final class Countdown {
         origin = RunLoop.Origin(file: file, line: line)
     }
 
-    /// Starts the countdown, or continues after a pause as ``pausing`` says. Does nothing once it has finished. On the
-    /// loop's thread.
+    /// Starts the countdown, or continues after a pause as ``pausing`` determines. Does nothing once it has finished.
+    /// On the loop's thread.
     public func resume() {
         guard remaining != 0 || announces else { return tellIgnored("has finished") }
         if isRunning {
@@ -132,7 +133,7 @@ public final class Countdown {
         stop()
     }
 
-    /// Stops, and begins again from the full count at the next ``resume()``. On the loop's thread.
+    /// Stops the countdown, and begins again from the full count at the next ``resume()``. On the loop's thread.
     public func reset() {
         stop()
         remaining = count

@@ -3,7 +3,7 @@ public import RunLoopCore
 
 extension DeliveryQueue {
     /// The main thread's loop, in whatever mode it runs: the counterpart of Dispatch's main queue. On the threads of a
-    /// simulation it is the loop that the simulation began on. Any thread.
+    /// simulation, the loop on which the simulation began. Any thread.
     public static var main: DeliveryQueue { .loop(RunLoop.Remote.main) }
 
     /// The calling thread's loop, in whatever mode it runs.
@@ -12,9 +12,8 @@ extension DeliveryQueue {
 
     /// The process's pool of background threads, or the simulation's: the counterpart of Dispatch's global queue. Any
     /// thread.
-    ///
-    /// It has as many threads as the machine has processors, but at least two. Give handlers that block a pool of their
-    /// own.
+    /// The pool has as many threads as the machine has processors, but at least two. Give handlers that block a pool of
+    /// their own.
     public static var background: DeliveryQueue { .pool(backgroundPool[RunLoop.currentWorld]) }
 
     private static let backgroundPool = WorldLocal { world in
@@ -23,11 +22,11 @@ extension DeliveryQueue {
 }
 
 extension LoopThreadPool {
-    /// A pool of threads.
+    /// Creates a pool of threads.
     ///
     /// - Parameters:
     ///   - name: the name of its threads, each with a number.
-    ///   - maximumThreads: the number of handlers that may run at a time, at least one. Unless given, the number of
+    ///   - maximumThreads: the number of handlers that may run at a time, at least one. The default is the number of
     ///     processors, but at least two.
     public convenience init(name: String = "background", maximumThreads: Int? = nil) {
         self.init(name: name, maximumThreads: maximumThreads ?? Self.usualThreads, in: RunLoop.currentWorld)

@@ -3,7 +3,7 @@ public import RunLoopCore
 // The constructors that schedule at once: they need the calling thread's loop.
 
 extension DisplayLink {
-    /// A link of the current loop, in the common modes, that calls `block`.
+    /// Creates a link that calls `block`, in the common modes of the current loop.
     ///
     /// - Parameters:
     ///   - clock: the dates of the frames.
@@ -19,8 +19,8 @@ extension DisplayLink {
         scheduled(DisplayLink(clock: clock, block, file: file, line: line))
     }
 
-    /// A link of the current loop, in the common modes, that calls a method of `target`. It keeps the target until it
-    /// is invalidated.
+    /// Creates a link that calls a method of `target`, in the common modes of the current loop. The link keeps the
+    /// target until it is invalidated.
     @available(
         *, noasync, message: "it asks the thread for its loop; make a DisplayLink and add(to: loop, forMode: .common)"
     )
@@ -32,8 +32,8 @@ extension DisplayLink {
         scheduled(DisplayLink(clock: clock, target: target, selector: selector, file: file, line: line))
     }
 
-    /// A link of the current loop, in the common modes, that calls a method of `weakTarget` without keeping it. When
-    /// the target is released, the link invalidates itself.
+    /// Creates a link that calls a method of `weakTarget` without keeping it, in the common modes of the current loop.
+    /// Once the target has been released, the link invalidates itself.
     @available(
         *, noasync, message: "it asks the thread for its loop; make a DisplayLink and add(to: loop, forMode: .common)"
     )

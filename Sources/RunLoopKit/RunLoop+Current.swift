@@ -4,16 +4,16 @@ public import RunLoopCore
 internal import RunLoopLibevent
 
 extension RunLoop {
-    /// The calling thread's loop, made on first use. Inside a simulation it is the simulated loop.
+    /// The calling thread's loop, made on first use. Inside a simulation, the simulated loop.
     ///
-    /// A loop that is made here lives until its thread ends. A forked process makes new ones.
+    /// A loop made by this property lives until its thread ends. A forked process makes new ones.
     @available(
         *, noasync, message: "a task may change its thread; use the loop that it was started on, or await remote.run"
     )
     public static var current: RunLoop { currentReference.object }
 
-    /// The calling thread's loop if it has one; asking makes none. Any thread; O(1). In a forked process, `nil` until a
-    /// new one is made.
+    /// The calling thread's loop if it has one; this property makes none. Any thread; O(1). In a forked process, `nil`
+    /// until a new one is made.
     @available(*, noasync, message: "a task may change its thread; use the loop that it was started on")
     public static var currentIfAny: RunLoop? { usableReference?.object }
 
@@ -25,7 +25,7 @@ extension RunLoop {
     }
 
     private static func makeCurrent() -> RunLoop {
-        // Do not release the loop of a parent process: that would call handlers that are the parent's.
+        // Do not release the loop of a parent process: that would call the parent's handlers.
         installedReference?.retain()
         let main = MainLoop.shared
         let isMain = rlk_is_main_thread() != 0 && main.forkCount == rlk_fork_count()
@@ -40,7 +40,7 @@ extension RunLoop {
     }
 
     /// The main thread's loop. Only on the main thread; other threads use ``Remote/main``. In a simulation the main
-    /// thread is the thread that the simulation began on, or that of a simulated host's process.
+    /// thread is the one on which the simulation began, or the first of a simulated host's process.
     @available(*, noasync, message: "a task may run on any thread; await RunLoop.Remote.main.run")
     public static var main: RunLoop {
         require(
@@ -52,13 +52,13 @@ extension RunLoop {
     /// The world outside of all simulations.
     package static var realWorld: any World { RealWorld.shared }
 
-    /// The world of the calling thread: that of its loop, or the real one.
+    /// The world of the calling thread's loop; without a loop, the real one.
     package static var currentWorld: any World { installedReference?.with { $0.world } ?? RealWorld.shared }
 }
 
 extension RunLoop.Remote {
-    /// A handle of the main thread's loop for any thread, even before that loop exists. On the threads of a simulation
-    /// it is the loop that the simulation began on.
+    /// A handle of the main thread's loop for any thread, even before that loop exists. On the threads of a simulation,
+    /// a handle of the loop on which the simulation began.
     ///
     /// In a process that was forked without `exec`, a remote that the parent has used reaches no loop. Use the loop's
     /// own ``RunLoop/remote`` there.
@@ -71,7 +71,7 @@ private struct MainLoop {
 
     let waker = started { () throws(RunLoop.StartError) in try EventWaker() }
     let remote: RunLoop.Remote
-    /// Tells a child process that this state is the parent's.
+    /// The number of forks before this state was made; a greater one means that the state is the parent's.
     let forkCount = rlk_fork_count()
 
     private init() {

@@ -5,12 +5,12 @@ extension RunLoop.Remote {
     ///
     /// On the loop's own thread the block runs at once, so that the thread does not wait for itself. From any other
     /// thread it is posted as by `perform(inModes:_:)`, and the calling thread blocks; if it has a loop, that loop does
-    /// not run meanwhile. So of two loops that would wait for each other, or of several in a circle, the last one to wait
-    /// gets an error that names both, and the others go on.
+    /// not run meanwhile. So of two loops that would wait for each other, or of several in a circle, the last one to
+    /// wait gets an error that names both, and the others continue.
     ///
     /// - Parameters:
-    ///   - modes: the modes in which the block may run; any mode unless given. The caller waits until the loop runs in
-    ///     one of them.
+    ///   - modes: the modes in which the block may run. The default is any mode. The caller waits until the loop runs
+    ///     in one of them.
     ///   - block: called once. An error that it throws is thrown here.
     /// - Throws: ``RunLoop/WaitError`` if the loop has ended, or ends before it runs the block, or if it waits for the
     ///   calling thread's loop; otherwise the block's error.
@@ -24,7 +24,7 @@ extension RunLoop.Remote {
         var wait: LoopWait?
         if let caller = RunLoop.installed?.remote {
             wait = LoopWait.begin(by: caller, for: self)
-            // As the recorded run decided: in its repetition the other wait may begin a little later.
+            // As the recorded run decided: in a replay the other wait may begin a little later.
             if RunLoop.currentWorld.decides(wait == nil) {
                 wait?.end()
                 throw RunLoop.WaitError.deadlock(caller: caller.knownName, loop: knownName)
@@ -38,7 +38,7 @@ extension RunLoop.Remote {
 
     private var knownName: String? { name ?? (id == RunLoop.Remote.main.id ? "main" : nil) }
 
-    /// A function of its own: while the caller waits, only the loop keeps the call.
+    /// Posts the call. A function of its own: while the caller waits, only the loop keeps the call.
     private func post<Result>(
         _ call: consuming PostedCall<Result>, inModes modes: RunLoop.Modes, file: StaticString, line: UInt32
     ) {
@@ -55,7 +55,8 @@ private final class LoopWait: Sendable {
         (self.caller, self.awaited) = (caller, awaited)
     }
 
-    /// Those of the process, by their callers. A thread waits for one loop at a time, so there is one way to follow.
+    /// The waits of the process, by their callers. A thread waits for one loop at a time, so there is one chain to
+    /// follow.
     private static let all = Locked<[ObjectIdentifier: LoopWait]>([:])
 
     /// Notes a wait; `nil` if the awaited loop waits for the caller's, itself or through others.
@@ -72,7 +73,8 @@ private final class LoopWait: Sendable {
         }
     }
 
-    /// Called by the thread that ends the wait, before the waiting one continues: from then on that may be awaited.
+    /// Ends the wait. Called by the thread that ends it, before the waiting one continues: from then on that may be
+    /// awaited.
     func end() {
         LoopWait.all.withLock { if $0[caller.id] === self { $0[caller.id] = nil } }
     }

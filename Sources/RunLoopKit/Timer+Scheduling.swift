@@ -3,10 +3,10 @@ public import RunLoopCore
 // The constructors that count from now, and those that schedule at once: both need the calling thread's loop.
 
 extension Timer {
-    /// A timer that fires first one `interval` from now, once it has been added to a loop.
+    /// Creates a timer that fires first one `interval` from now, once it has been added to a loop.
     ///
     /// - Parameters:
-    ///   - interval: the time until the first fire and between fires. Zero or less is taken as 0.0001 s.
+    ///   - interval: the time until the first fire and between fires. Zero or less counts as 0.0001 s.
     ///   - repeats: whether the timer fires more than once.
     ///   - block: called on the loop's thread at every fire; kept until the timer is invalidated.
     @available(
@@ -22,8 +22,8 @@ extension Timer {
             file: file, line: line)
     }
 
-    /// A timer that fires first one `interval` from now and calls a method of `target`. It keeps the target until it is
-    /// invalidated.
+    /// Creates a timer that fires first one `interval` from now and calls a method of `target`. The timer keeps the
+    /// target until it is invalidated.
     @available(
         *, noasync,
         message: "it asks the thread for its loop; write Timer(fire: loop.now + interval, interval: interval, …)"
@@ -37,8 +37,8 @@ extension Timer {
             selector: selector, userInfo: userInfo, repeats: repeats, file: file, line: line)
     }
 
-    /// A timer that fires first one `interval` from now and calls a method of `weakTarget` without keeping it. When the
-    /// target is gone, the timer invalidates itself.
+    /// Creates a timer that fires first one `interval` from now and calls a method of `weakTarget` without keeping it.
+    /// Once the target has been released, the timer invalidates itself.
     @available(
         *, noasync,
         message: "it asks the thread for its loop; write Timer(fire: loop.now + interval, interval: interval, …)"
@@ -52,7 +52,7 @@ extension Timer {
             selector: selector, userInfo: userInfo, repeats: repeats, file: file, line: line)
     }
 
-    /// A timer of the current loop, in the default mode only: it rests while the loop runs in another mode.
+    /// Creates a timer of the current loop, in the default mode only: it rests while the loop runs in another mode.
     @available(
         *, noasync,
         message: "it asks the thread for its loop; write loop.add(Timer(fire: loop.now + interval, …), forMode: …)"
@@ -70,8 +70,8 @@ extension Timer {
         return timer
     }
 
-    /// A timer of the current loop, in the default mode only, that calls a method of `target`. It keeps the target
-    /// until it is invalidated.
+    /// Creates a timer of the current loop, in the default mode only, that calls a method of `target`. The timer keeps
+    /// the target until it is invalidated.
     @available(
         *, noasync,
         message: "it asks the thread for its loop; write loop.add(Timer(fire: loop.now + interval, …), forMode: …)"
@@ -89,8 +89,8 @@ extension Timer {
         return timer
     }
 
-    /// A timer of the current loop, in the default mode only, that calls a method of `weakTarget` without keeping it.
-    /// When the target is gone, the timer invalidates itself.
+    /// Creates a timer of the current loop, in the default mode only, that calls a method of `weakTarget` without
+    /// keeping it. Once the target has been released, the timer invalidates itself.
     @available(
         *, noasync,
         message: "it asks the thread for its loop; write loop.add(Timer(fire: loop.now + interval, …), forMode: …)"

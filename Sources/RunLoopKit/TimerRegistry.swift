@@ -22,13 +22,13 @@ public final class TimerRegistry: Sendable {
 
     private struct Entry {
         let source: TimerSource
-        /// Tells a delivery for this schedule from one that had begun for a former schedule.
+        /// The number of the schedule, which distinguishes its deliveries from deliveries begun for a former schedule.
         let schedule: Int
         let repeats: Bool
         let action: @Sendable () -> Void
     }
 
-    /// A registry without timers.
+    /// Creates a registry without timers.
     public init() {}
 
     /// Schedules a named timer, or gives the timer of that name a new schedule and action.
@@ -36,7 +36,7 @@ public final class TimerRegistry: Sendable {
     /// - Parameters:
     ///   - name: the name; not empty.
     ///   - interval: the time until the action and between actions: not negative, and above zero if it repeats.
-    ///   - queue: the queue of the action; ``DeliveryQueue/background`` unless given. If the timer of that name has
+    ///   - queue: the queue of the action. The default is ``DeliveryQueue/background``. If the timer of that name has
     ///     another queue, a new timer replaces it.
     ///   - repeats: whether the action is called more than once. If not, the name is free before the action is called.
     ///   - fireInstantly: whether a repeating timer also calls its action at once, on its queue.
@@ -81,8 +81,8 @@ public final class TimerRegistry: Sendable {
         entry?.action()
     }
 
-    /// Cancels the timer of that name. Once this has returned, on any thread, its action does not begin. An action that
-    /// is running finishes, and may wait for the calling thread; see ``TimerSource/cancel()``.
+    /// Cancels the timer of that name. Once this has returned, on any thread, its action does not begin. A running
+    /// action finishes, and may wait for the calling thread; see ``TimerSource/cancel()``.
     ///
     /// - Returns: `false` if there was no such timer. A timer that does not repeat loses its name when its delivery is
     ///   decided, a little before the action begins.
@@ -102,6 +102,6 @@ public final class TimerRegistry: Sendable {
         for entry in entries.values { entry.source.cancel() }
     }
 
-    /// The names that have a timer, sorted. O(n log n).
+    /// The sorted names of the timers. O(n log n).
     public var names: [String] { state.withLock { $0.entries.keys.sorted() } }
 }

@@ -4,12 +4,12 @@ public import RunLoopCore
 // any queue.
 
 extension TimerSource {
-    /// A source of the calling thread's loop, to be started with ``activate()``.
+    /// Creates a source of the calling thread's loop, to be started with ``activate()``.
     ///
     /// - Parameters:
     ///   - start: the time until the first fire, from now; not negative.
     ///   - interval: the time between fires, above zero; used only if the source repeats.
-    ///   - repeats: whether it fires more than once; if not, it cancels itself after its handler.
+    ///   - repeats: whether the source fires more than once; if not, it cancels itself after its handler.
     ///   - handler: called at every delivery.
     /// - Throws: ``TimerSourceError`` for a negative start, or an interval that is not above zero.
     @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
@@ -27,13 +27,13 @@ extension TimerSource {
         schedule(after: start, repeating: repeats ? interval : nil)
     }
 
-    /// A source of any queue, to be started with ``activate()``. Any thread.
+    /// Creates a source of any queue, to be started with ``activate()``. Any thread.
     ///
     /// - Parameters:
     ///   - start: the time until the first fire, from now; not negative.
     ///   - interval: the time between fires, above zero; used only if the source repeats.
     ///   - queue: the queue of the handler.
-    ///   - repeats: whether it fires more than once; if not, it cancels itself after its handler.
+    ///   - repeats: whether the source fires more than once; if not, it cancels itself after its handler.
     ///   - handler: called at every delivery.
     /// - Throws: ``TimerSourceError`` for a negative start, or an interval that is not above zero.
     public convenience init(
@@ -49,8 +49,8 @@ extension TimerSource {
         schedule(after: start, repeating: repeats ? interval : nil)
     }
 
-    /// A source of the calling thread's loop that calls a method of `weakTarget` without keeping it. When the target is
-    /// gone, the source cancels itself.
+    /// Creates a source of the calling thread's loop that calls a method of `weakTarget` without keeping it. Once the
+    /// target has been released, the source cancels itself.
     @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
     public convenience init<Target: AnyObject>(
         start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
@@ -63,8 +63,8 @@ extension TimerSource {
         try self.init(start: start, interval: interval, repeats: repeats, handler: handler, file: file, line: line)
     }
 
-    /// A source of any queue that calls a method of `weakTarget` without keeping it. When the target is gone, the
-    /// source cancels itself. Any thread.
+    /// Creates a source of any queue that calls a method of `weakTarget` without keeping it. Once the target has been
+    /// released, the source cancels itself. Any thread.
     public convenience init<Target: AnyObject & Sendable>(
         start: Duration, interval: Duration, queue: DeliveryQueue, weakTarget: Target,
         selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool, file: StaticString = #fileID,
@@ -88,7 +88,7 @@ extension TimerSource {
         return self
     }
 
-    /// A source of the calling thread's loop, active at once. Keep it: it stops when it is released.
+    /// Creates a source of the calling thread's loop, active at once. Keep it: it stops when it is released.
     @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
     public static func scheduled(
         start: Duration, interval: Duration, repeats: Bool, handler: @escaping (TimerSource) -> Void,
@@ -99,7 +99,7 @@ extension TimerSource {
         ).activated()
     }
 
-    /// A source of any queue, active at once. Keep it: it stops when it is released. Any thread.
+    /// Creates a source of any queue, active at once. Keep it: it stops when it is released. Any thread.
     public static func scheduled(
         start: Duration, interval: Duration, queue: DeliveryQueue, repeats: Bool,
         handler: @escaping @Sendable (TimerSource) -> Void, file: StaticString = #fileID, line: UInt32 = #line
@@ -109,7 +109,8 @@ extension TimerSource {
         ).activated()
     }
 
-    /// A source of the calling thread's loop on a weakly held target, active at once. Keep it: it stops when released.
+    /// Creates a source of the calling thread's loop on a weakly held target, active at once. Keep it: it stops when
+    /// released.
     @available(*, noasync, message: "it asks the thread for its loop; give it queue: .loop(loop.remote)")
     public static func scheduled<Target: AnyObject>(
         start: Duration, interval: Duration, weakTarget: Target, selector: @escaping (Target) -> (TimerSource) -> Void,
@@ -121,7 +122,8 @@ extension TimerSource {
         ).activated()
     }
 
-    /// A source of any queue on a weakly held target, active at once. Keep it: it stops when released. Any thread.
+    /// Creates a source of any queue on a weakly held target, active at once. Keep it: it stops when released. Any
+    /// thread.
     public static func scheduled<Target: AnyObject & Sendable>(
         start: Duration, interval: Duration, queue: DeliveryQueue, weakTarget: Target,
         selector: @escaping @Sendable (Target) -> (TimerSource) -> Void, repeats: Bool, file: StaticString = #fileID,

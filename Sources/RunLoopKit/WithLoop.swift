@@ -10,9 +10,9 @@ public import RunLoopCore
 /// }
 /// ```
 ///
-/// The calling task itself runs `body`, on the loop's thread, where it may use the objects of that thread. When
-/// `body` has ended, the tasks that ``RunLoop/task(name:priority:inModes:_:file:line:function:)`` started and that still
-/// run are cancelled and waited for. Any thread.
+/// The calling task itself runs `body`, on the loop's thread, where it may use the objects of that thread. When `body`
+/// has ended, running tasks of ``RunLoop/task(name:priority:inModes:_:file:line:function:)`` are cancelled and awaited.
+/// Any thread.
 ///
 /// - Parameters:
 ///   - name: a name for debuggers and reports.

@@ -3,13 +3,13 @@ internal import CShims
 internal import Glibc
 package import RunLoopCore
 
-/// The real driver, in which libevent only waits.
+/// The real driver, which uses libevent only to wait.
 ///
-/// libevent's callbacks only write down which token is ready. The loop calls the handlers after libevent has returned,
-/// so a handler may run the loop again, which libevent itself does not allow. There is one event for the deadline, one
-/// for wake-ups from other threads, and one for each watched descriptor. The deadline is a timer descriptor, exact to
-/// the nanosecond and set again only when the deadline moves. It and the event descriptor for wake-ups report edges, so
-/// that nothing has to be read from them.
+/// libevent's callbacks only record which token is ready. The loop calls the handlers after libevent has returned, so a
+/// handler may run the loop again, which libevent itself does not allow. There is one event for the deadline, one for
+/// wake-ups from other threads, and one for each watched descriptor. The deadline is a timer descriptor, exact to the
+/// nanosecond and set again only when the deadline moves. The timer descriptor and the event descriptor for wake-ups
+/// report edges, so that nothing has to be read from them.
 package final class LibeventDriver: Driver {
     private let base: OpaquePointer
     private let timerDescriptor: Int32
@@ -19,23 +19,23 @@ package final class LibeventDriver: Driver {
     private var timerEvent: UnsafeMutablePointer<event>?
     private var wakeEvent: UnsafeMutablePointer<event>?
     private var watches: [SourceToken: Watch] = [:]
-    /// libevent's descriptor, once it was asked for.
+    /// libevent's descriptor; `nil` before the first ``findDescriptor()``.
     private var descriptor: Int32?
 
     // Neither checked nor counted: only the loop's thread uses them, and an event cost two checks and five reference
-    // counts. Callbacks reach the driver and its watches by the underscored call for the same reason; both live as long
-    // as their events.
+    // counts. Callbacks access the driver and its watches by the underscored call for the same reason; both live as
+    // long as their events.
 
     /// The setting of the timer descriptor; 0 if it is disarmed or has expired.
     @exclusivity(unchecked) private var armed: Int64 = 0
-    /// Waits in libevent's place.
+    /// The function that waits in libevent's place.
     @exclusivity(unchecked) private var pollFunction: RunLoop.PollFunction?
     /// The queue that callbacks fill during a wait. The waiting call keeps it.
     @exclusivity(unchecked) private var ready: Unmanaged<ReadyQueue>?
 
-    // Reports are numbered. The latest wait has made those from `firstReport` up to `nextReport`. If the present wait
-    // finds one of their descriptors again, the report waits in `again`, at the place of the earlier one. That is memory of
-    // its own for the reason that `ReadyQueue` has: with arrays an event took 93 instructions more, and now 16.
+    // Reports are numbered. The latest wait has made the reports from `firstReport` up to `nextReport`. If the present
+    // wait finds one of their descriptors again, the report waits in `again`, at the place of the earlier one. Memory
+    // of its own for the same reason as in `ReadyQueue`: with arrays an event took 93 instructions more, and now 16.
     @exclusivity(unchecked) private var firstReport = 0
     @exclusivity(unchecked) private var nextReport = 0
     @exclusivity(unchecked) private var again = UnsafeMutableBufferPointer<Report>(start: nil, count: 0)
@@ -46,7 +46,7 @@ package final class LibeventDriver: Driver {
     package init(waker: EventWaker) throws(RunLoop.StartError) {
         _ = Self.silenced
         let config = event_config_new()
-        // No other thread touches this base: wake-ups go through a descriptor of our own.
+        // No other thread uses this base: wake-ups use a descriptor of our own.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
         // No event has a timeout, so libevent need not know the time.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NO_CACHE_TIME.rawValue))
@@ -72,7 +72,7 @@ package final class LibeventDriver: Driver {
 
     deinit {
         again.deallocate()
-        // In a child process the epoll instance is the parent's: deleting from it would make the parent deaf.
+        // In a child process the epoll instance is the parent's: deleting from it would end the parent's watches.
         guard !isForked else { return }
         for watch in watches.values { watch.end() }
         for event in [timerEvent, wakeEvent] where event != nil { event_free(event) }
@@ -95,14 +95,14 @@ package final class LibeventDriver: Driver {
         return event
     }
 
-    /// libevent would write its warnings to stderr. The errors that matter come back as typed errors, but for one: where
-    /// libevent has no descriptors for signals it ends the process.
+    /// Silences libevent, which would write its warnings to standard error. The errors that matter come back as typed
+    /// errors, with one exception: without descriptors for signals libevent ends the process.
     private static let silenced: Void = {
         event_set_log_callback { _, _ in }
         event_set_fatal_callback { _ in endProcess(.last("make descriptors for libevent")) }
     }()
 
-    /// Whether there are descriptors left for a base: one to wait on, and two for signals, which are not used.
+    /// Returns whether there are descriptors left for a base: one to wait on, and two for signals, which are not used.
     private static func hasRoom(beside descriptor: Int32) -> Bool {
         let room = (0..<3).map { _ in fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
         let reason = errno
@@ -151,12 +151,13 @@ package final class LibeventDriver: Driver {
         return .woke
     }
 
-    // Descriptors are reported in the order in which they became ready. The system's order is another: a descriptor that
-    // it reports goes to the end of its queue at once, ahead of those that become ready before this one is again. One that
-    // became ready just after a wait would be the last of the next, miss the wait after that, and so on: a few of 64 busy
-    // clients waited twice as long as the others for each answer (decision 121).
+    // Descriptors are reported in the order in which they became ready. The system's order differs: it moves a reported
+    // descriptor to the end of its queue at once, ahead of descriptors that become ready before this one is again. A
+    // descriptor that became ready just after a wait would be last in the next one, miss the wait after that, and so
+    // on. A few of 64 busy clients waited twice as long as the others for each answer (decision 121).
 
-    /// Reports a descriptor: at once if the latest wait did not, and otherwise after those, in the order of that wait.
+    /// Reports a descriptor: at once if the latest wait did not report it, and otherwise after such ones, in the order
+    /// of that wait.
     @inline(__always)
     fileprivate func report(_ watch: Watch, _ events: DescriptorEvents) {
         let place = watch.latestReport &- firstReport
@@ -195,7 +196,7 @@ package final class LibeventDriver: Driver {
         again.initialize(repeating: (nil, []))
     }
 
-    /// Setting the descriptor also clears an expiry.
+    /// Sets the timer descriptor, which also clears an expiry.
     private func setTimer(to deadline: RunLoop.Instant) {
         let nanoseconds = deadline == .distantFuture ? 0 : max(1, deadline.nanoseconds)
         guard nanoseconds != armed else { return }
@@ -204,7 +205,7 @@ package final class LibeventDriver: Driver {
             rlk_timerfd_set(timerDescriptor, nanoseconds) == 0, "the loop's timer cannot be set (errno \(errno))")
     }
 
-    // libevent does not hand its descriptor out, but the system shows which one watches the timer.
+    // libevent does not expose its descriptor, but the system shows which one watches the timer.
     package func findDescriptor() throws(RunLoop.GuestError) -> Int32 {
         checkFork()
         if let descriptor { return descriptor }
@@ -277,7 +278,7 @@ package final class EventWaker: Waker {
         while write(descriptor, &one, 8) < 0 { prepareToWakeAgain() }
     }
 
-    /// A wake-up that is lost is lost for ever: the mailbox asks for no other one.
+    /// Makes a failed write possible again. A lost wake-up is lost for ever: the mailbox sends no other one.
     @inline(never)
     private func prepareToWakeAgain() {
         var count: UInt64 = 0
@@ -297,10 +298,10 @@ package final class EventWaker: Waker {
 
 /// The interest in one descriptor.
 private final class Watch {
-    /// The driver, which keeps its watches, and ends them before it goes.
+    /// The driver, which keeps its watches, and ends them in its deinit.
     private let driver: Unmanaged<LibeventDriver>
     let token: SourceToken
-    /// The descriptor that watches the wall clock: it is read when it reports, and closed at the end.
+    /// The descriptor that watches the wall clock, which is read when it reports, and closed at the end.
     private let clock: Int32?
     private var event: UnsafeMutablePointer<event>?
     /// The number of the latest report.

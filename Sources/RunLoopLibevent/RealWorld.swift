@@ -15,8 +15,8 @@ package final class RealWorld: World {
         return RunLoop.WallTime(secondsSince1970: Int64(time.tv_sec)) + .nanoseconds(time.tv_nsec)
     }
 
-    /// Both clocks run at the same rate, which time servers adjust for both. Any other change of their difference is
-    /// reported to loops that watch the clock.
+    /// Returns the instant by the present difference of the clocks. Both run at the same rate, which time servers
+    /// adjust for both. Any other change of their difference is reported to loops that watch the clock.
     package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant {
         // Read first: an instant that is a little late is never early.
         let wallTime = wallTime
@@ -56,7 +56,7 @@ private struct RealLatch: Latch {
 
 private struct RealSeat: Seat {
     private let eventWaker: EventWaker
-    /// The driver until the thread takes it: its maker learns whether there is one.
+    /// The driver until the thread takes it; made in the initializer, which throws if the system refuses it.
     private let driver: Locked<LibeventDriver?>
 
     init() throws(RunLoop.StartError) {
@@ -74,12 +74,13 @@ private struct RealSeat: Seat {
 
     func leave() {}
 
-    /// A thread of the real world is joined as a thread.
+    /// Does nothing: a thread of the real world is joined as a thread.
     func join() {}
 }
 
 extension RunLoop {
-    /// A loop of the calling thread in the real world, perhaps with a waker and a remote that were handed out before.
+    /// Creates a loop of the calling thread in the real world, perhaps with a waker and a remote that were handed out
+    /// before.
     package static func real(waker: EventWaker? = nil, remote: Remote? = nil) -> RunLoop {
         let driver = started { () throws(StartError) in
             if let waker { try LibeventDriver(waker: waker) } else { try LibeventDriver(waker: EventWaker()) }
