@@ -4,17 +4,17 @@ public import RunLoopKit
 // Foundation's spellings, with dates and seconds in place of instants and durations.
 
 extension RunLoop {
-    /// The instant on the loop's clock that corresponds to `date`, as the clocks are set now; a later change of the
-    /// wall clock moves nothing.
+    /// Returns the instant on the loop's clock that corresponds to `date`. Later changes of the wall clock do not move
+    /// it.
     ///
-    /// In a simulation time begins at Foundation's reference date, so that dates are the same in every run.
+    /// In a simulation, time begins at Foundation's reference date, so dates are the same in every run.
     ///
     /// - Precondition: `date` is a number.
     public func instant(of date: Date) -> Instant {
         now + RunLoopFoundation.duration(seconds: date.timeIntervalSince(wallClock))
     }
 
-    /// The date that corresponds to an instant, as the clocks are set now.
+    /// Returns the date that corresponds to an instant, given the current setting of the wall clock.
     public func date(of instant: Instant) -> Date {
         guard instant != .distantFuture else { return .distantFuture }
         guard instant != .distantPast else { return .distantPast }
@@ -29,7 +29,7 @@ extension RunLoop {
         run(until: instant(of: limit))
     }
 
-    /// Runs the loop in `mode` until a source was handled, or until the date; see
+    /// Runs the loop in `mode` until it has handled a source, or until the date; see
     /// ``/RunLoopKit/RunLoop/run(mode:before:)``.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     @discardableResult
@@ -37,14 +37,14 @@ extension RunLoop {
         run(mode: mode, before: instant(of: limit))
     }
 
-    /// Like ``run(mode:before:)``, without a result.
+    /// Runs the loop in `mode` as ``run(mode:before:)`` does, and returns no result.
     @available(*, noasync, message: "a run loop blocks its thread; await withLoop, or run it on a LoopThread")
     public func acceptInput(forMode mode: Mode, before limit: Date) {
         run(mode: mode, before: limit)
     }
 }
 
-/// Seconds as a duration; values beyond the range of a loop's clock count as never.
+/// Returns a duration of `seconds`; values beyond the range of a loop's clock mean never.
 func duration(seconds: TimeInterval) -> Duration {
     require(
         !seconds.isNaN, "a time in seconds is a number, and NaN is none; to park a timer use Date.distantFuture")
@@ -53,7 +53,7 @@ func duration(seconds: TimeInterval) -> Duration {
 }
 
 extension Timer {
-    /// A timer that fires first at `date`, and then every `interval` seconds if it repeats.
+    /// Creates a timer that fires at `date`, and then every `interval` seconds if it repeats.
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
     @available(*, noasync, message: "it asks the thread for its loop; write Timer(fire: loop.instant(of: date), …)")
@@ -66,7 +66,7 @@ extension Timer {
             block: block, file: file, line: line)
     }
 
-    /// A timer that fires first `interval` seconds from now.
+    /// Creates a timer that fires `interval` seconds from now, and then at that interval if it repeats.
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
     @available(
@@ -80,7 +80,7 @@ extension Timer {
             timeInterval: Timer.duration(of: interval), repeats: repeats, block: block, file: file, line: line)
     }
 
-    /// A timer of the current loop, in the default mode only.
+    /// Creates a timer and adds it to the current loop in the default mode.
     ///
     /// - Precondition: `interval` is a finite number. Zero or less is taken as 0.0001 s.
     @available(

@@ -2,14 +2,14 @@ public import FoundationEssentials
 public import RunLoopKit
 
 extension RunLoop.WallTime {
-    /// The time that corresponds to a date, rounded to the nanosecond and saturated.
+    /// Creates the wall time that corresponds to a date, rounded to the nanosecond and saturated.
     ///
     /// - Precondition: `date` is a number.
     public init(_ date: Date) {
         let interval = date.timeIntervalSinceReferenceDate
         require(!interval.isNaN, "a date is a number of seconds, and NaN is none; for never use Date.distantFuture")
-        // Values beyond these limits are beyond those of a wall time. The whole seconds are separated, so that the
-        // result keeps as much of the fraction as the date has.
+        // These limits exceed the range of a wall time. Whole seconds are split off so that the result keeps the date's
+        // entire fraction.
         let seconds = max(-1e11, min(1e11, interval))
         let whole = seconds.rounded(.down)
         let fraction = ((seconds - whole) * 1e9).rounded()
@@ -20,8 +20,8 @@ extension RunLoop.WallTime {
 }
 
 extension Date {
-    /// The date that corresponds to a time of the wall clock, as exactly as dates are: in our days to a tenth of a
-    /// microsecond. `distantFuture` and `distantPast` are those of `Date`.
+    /// Creates the date that corresponds to a wall time, with the precision of `Date`: at present a tenth of a
+    /// microsecond. `distantFuture` and `distantPast` become the constants of `Date`.
     public init(_ time: RunLoop.WallTime) {
         switch time {
         case .distantFuture: self = .distantFuture
@@ -34,5 +34,5 @@ extension Date {
     }
 }
 
-/// The seconds from the beginning of 1970 to Foundation's reference date.
+/// The number of seconds from the beginning of 1970 to Foundation's reference date.
 private let referenceDate: Int64 = 978_307_200

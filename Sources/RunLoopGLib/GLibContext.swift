@@ -3,11 +3,11 @@ internal import CGLib
 internal import RunLoopCore
 public import RunLoopKit
 
-/// A main context of GLib as an item of a loop, in modes: the loop sleeps for both, and neither starves.
+/// A GLib main context that a loop serves in chosen modes. The loop sleeps for both, and neither starves.
 ///
-/// The sources of the context are prepared before the loop sleeps, their descriptors and their time-out end its sleep, and
-/// those that are ready are dispatched in the pass, in the order of their priorities. A source that is always ready has its
-/// turns among the loop's items. In a mode that the context is not in, GLib rests.
+/// The loop prepares the context's sources before it sleeps; their descriptors and time-out end its sleep. Ready
+/// sources are dispatched in the pass, in the order of their priorities. A source that is always ready takes turns with
+/// the loop's items. In other modes, GLib rests.
 ///
 /// ```swift
 /// let loop = RunLoop.current
@@ -15,17 +15,18 @@ public import RunLoopKit
 /// loop.run()
 /// ```
 ///
-/// Runs nest in both ways and to any depth. A callback of GLib may run the loop, in the tracking mode for example, and a
-/// callback of the loop may call `g_main_loop_run`, or something of a toolkit that does: meanwhile it is the loop that waits,
-/// in the mode of the innermost run, or in the default mode if there is none. Its timers, tasks and the main actor continue.
+/// Runs nest in both directions and to any depth. A callback of GLib may run the loop, for example in the tracking
+/// mode. A callback of the loop may call `g_main_loop_run`, or a toolkit function that does. Meanwhile the loop does
+/// the waiting, in the mode of the innermost run, or in the default mode if there is none; its timers, its tasks and
+/// the main actor continue.
 ///
-/// The loop keeps the context until it is invalidated, at the latest at the loop's end. It belongs to the loop's thread and
-/// is not `Sendable`; other threads attach sources to the main context, as GLib allows. Follows GLib's page *The Main Event
-/// Loop*.
+/// The loop keeps the context until you invalidate it or the loop ends. A context belongs to the loop's thread and is
+/// not `Sendable`; other threads attach sources to the main context, as GLib allows. Follows GLib's page *The Main
+/// Event Loop*.
 public final class GLibContext {
     /// The modes in which the context is served.
     public let modes: RunLoop.Modes
-    /// Whether the context is still served.
+    /// A Boolean value that indicates whether the loop still serves the context.
     public private(set) var isValid = true
 
     private let loop: RunLoop
@@ -34,33 +35,34 @@ public final class GLibContext {
     private let place: (file: StaticString, line: UInt32)
     private let polled = PollSet()
     private var observer: Observer?
-    /// Keeps the modes from being empty.
+    /// Keeps the loop's modes from being empty.
     private var source: CustomSource?
     private var loopSource: LoopSource?
-    /// Kept, so that posting it allocates nothing.
+    /// The block that iterates the context, stored so that posting it allocates nothing.
     private var iteration: () -> Void = {}
 
-    /// Whether the context is prepared, and has been neither checked nor iterated by GLib itself since.
+    /// True if the context is prepared, and GLib has neither checked nor iterated it since.
     private var isPrepared = false
     private var isPosted = false
-    /// Whether this object calls GLib's steps.
+    /// True while this object calls GLib's steps.
     private(set) var isIterating = false
-    /// How deep the loop's runs in modes of the context are nested, beginning with the run in which this object was made.
+    /// The nesting depth of the loop's runs in modes of the context, counted from the run in which this object was
+    /// made.
     private var depth = 0
-    /// The depth of the innermost run that is a pass in a run of GLib's own.
+    /// The depth of the innermost run that is a pass within a run of GLib.
     private var depthOfGuest = Int.min
 
     private static let ofLoop = RunLoop.Local<GLibContext?> { _ in nil }
 
-    /// Adds a main context to a loop, of whose thread it becomes the property. On the loop's thread.
+    /// Adds a main context to a loop, whose thread then owns it. Call it on the loop's thread.
     ///
     /// - Parameters:
-    ///   - context: the `GMainContext`; GLib's default one if it is `nil`.
-    ///   - loop: the loop, which has one context at a time, and is nobody's guest meanwhile.
-    ///   - modes: the modes in which the context is served; the common modes unless given.
+    ///   - context: the `GMainContext`; `nil` for GLib's default context.
+    ///   - loop: the loop, which has one context at a time, and is no guest of another loop meanwhile.
+    ///   - modes: the modes in which the context is served; by default the common modes.
     ///   - file: the place for reports, with `line`.
-    /// - Throws: ``GLibError`` if another thread owns the context, if the loop has one already, or if it is simulated,
-    ///   recorded or replayed.
+    /// - Throws: ``GLibError`` if another thread owns the context, if the loop already has one, or if the loop is
+    ///   simulated, recorded or replayed.
     /// - Precondition: there is a mode.
     public init(
         _ context: OpaquePointer? = nil, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
@@ -97,8 +99,8 @@ public final class GLibContext {
         source.invalidationHandler = { [self] in invalidate() }
     }
 
-    /// Takes the context out of its loop, and gives it back: any thread may own it from now on. Harmless on an invalid one.
-    /// On the loop's thread.
+    /// Removes the context from its loop and releases it, so that any thread may own it. Has no effect on an invalid
+    /// context. Call it on the loop's thread.
     public func invalidate() {
         guard isValid else { return }
         isValid = false
@@ -107,7 +109,7 @@ public final class GLibContext {
         (observer, source, loopSource) = (nil, nil, nil)
         items.0?.invalidate()
         items.1?.invalidate()
-        // There is one to take away, so that nothing is thrown.
+        // Cannot throw, because a poll function is set.
         try! loop.setPollFunction(nil)
         g_main_context_release(context)
         g_main_context_unref(context)
@@ -115,7 +117,7 @@ public final class GLibContext {
 
     // MARK: In a pass
 
-    /// Whether the innermost run is the loop's own.
+    /// True if the innermost run is the loop's, not GLib's.
     private var isServing: Bool { depth != depthOfGuest }
 
     private func observe(_ activity: RunLoop.Activity) {
@@ -126,7 +128,7 @@ public final class GLibContext {
         }
     }
 
-    /// Asks GLib for its descriptors, and how long it may sleep.
+    /// Asks GLib for its descriptors and its time-out.
     private func prepare() {
         isIterating = true
         polled.prepare(context)
@@ -140,26 +142,25 @@ public final class GLibContext {
         else {
             return .unserved
         }
-        // A loop that has something to do in each pass does not come to a sleep.
+        // A loop that is busy in every pass never sleeps, so nothing has prepared the context.
         if !isPrepared { prepare() }
         let ready = polled.poll(pollFunction, mayWait: mayWait)
         let isLoopReady = polled.isReady(descriptor)
-        // Its time has come if nothing is ready.
+        // If nothing is ready, GLib's time-out has expired.
         if ready > (isLoopReady ? 1 : 0) || mayWait && ready == 0 { post() }
         isPrepared = isPosted
         return isLoopReady ? .ready : .notReady
     }
 
-    /// Has the pass dispatch the context. In a block and not in a handler, because a handler is not called again while it is
-    /// on the stack, and callbacks of GLib may run the loop.
+    /// Posts a block that dispatches the context. A handler would not do: it is not called again while it is on the
+    /// stack, and callbacks of GLib may run the loop.
     private func post() {
         guard isValid, !isPosted else { return }
         isPosted = true
         loop.perform(inModes: modes, iteration, file: place.file, line: place.line)
     }
 
-    /// Dispatches the ready sources, unless GLib has iterated by itself since they were found. Then the next pass finds those
-    /// that are ready now.
+    /// Dispatches the ready sources. If GLib has iterated by itself since they were found, the next pass looks again.
     private func iterate() {
         isPosted = false
         guard isPrepared, isServing else { return }
@@ -167,7 +168,7 @@ public final class GLibContext {
         isIterating = true
         let hasReady = polled.check(context)
         isIterating = false
-        // The functions of sources may invalidate it, in the check as well as in the dispatch.
+        // Callbacks of sources may invalidate the context, both in the check and in the dispatch.
         if hasReady && isValid { withExtendedLifetime(self) { g_main_context_dispatch(context) } }
     }
 
@@ -176,7 +177,7 @@ public final class GLibContext {
     /// The mode of the innermost run, in whose handler GLib runs.
     var mode: RunLoop.Mode { loop.currentMode ?? .default }
 
-    /// Called when the context is prepared; returns whether GLib itself prepares it.
+    /// Notes that the context is being prepared, and returns whether GLib itself does that.
     func willIterateByItself() -> Bool {
         if !isIterating { isPrepared = false }
         return !isIterating
@@ -188,7 +189,7 @@ public final class GLibContext {
         let (mode, outer) = (mode, depthOfGuest)
         depthOfGuest = loop.contains(source, inMode: RunLoop.Modes(mode)) ? depth + 1 : .min
         defer { depthOfGuest = outer }
-        // The stop is for the run in whose handler GLib runs. It continues when GLib's is over.
+        // Passes the stop on to the run in whose handler GLib runs, which continues after GLib's.
         if guest.run(in: mode) == .stopped, loop.currentMode != nil { loop.stop() }
     }
 }

@@ -1,11 +1,11 @@
 #if Adapters
 public import RunLoopKit
 
-/// Why a main context of GLib cannot be part of a loop. A value and `Sendable`.
+/// A reason why a loop cannot serve a GLib main context. A value and `Sendable`.
 public enum GLibError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Another thread owns the context: it iterates it, or has a loop with it.
+    /// Another thread owns the context: it iterates the context, or its loop serves it.
     case ownedByAnotherThread
-    /// The loop has a context already. Invalidate that one first, or attach the sources to it.
+    /// The loop already has a context. Invalidate that one first, or attach the sources to it.
     case loopHasContext
     /// GLib cannot wait for the loop: it is simulated, recorded or replayed, or there is no `/proc`.
     case notPollable(RunLoop.GuestError)

@@ -2,22 +2,22 @@
 internal import CGLib
 internal import RunLoopKit
 
-/// A loop as a source of its main context, for the runs of GLib's own.
+/// A source that serves the loop in runs of its main context.
 ///
-/// Its priority is the highest, so that nothing in the context keeps the loop from its turns. A loop that always has
-/// something to do leaves the other sources a turn after some of its own.
+/// The source has the highest priority, so that nothing in the context starves the loop. A loop that is always ready
+/// yields a turn to the other sources after every eight of its own.
 final class LoopSource {
     private unowned let owner: GLibContext
     private let loop: RunLoop
-    /// Made for the first run of GLib's own: a loop that has none need not notice its uses.
+    /// The loop's guest, made for GLib's first run: without such a run, the loop need not report its changes.
     private lazy var guest = loop.makeGuest()
     private let source: UnsafeMutablePointer<Fields>
-    /// How many turns in a row the loop has had.
+    /// The number of consecutive turns that the loop has had.
     private var turns = 0
 
     private static let longestRow = 8
 
-    /// A source of GLib's, with this object behind it.
+    /// A GLib source followed by a reference to this object.
     private struct Fields {
         var base = GSource()
         var object: Unmanaged<LoopSource>
@@ -32,7 +32,7 @@ final class LoopSource {
         source = UnsafeMutableRawPointer(base).assumingMemoryBound(to: Fields.self)
         source.pointee.object = .passUnretained(self)
         source.pointee.descriptor = GPollFD(fd: descriptor, events: gushort(G_IO_IN.rawValue), revents: 0)
-        // GLib keeps this address, too.
+        // GLib keeps this address.
         let place = MemoryLayout<Fields>.offset(of: \.descriptor)!
         g_source_add_poll(base, (UnsafeMutableRawPointer(base) + place).assumingMemoryBound(to: GPollFD.self))
         g_source_set_name(base, "RunLoop")
@@ -69,7 +69,7 @@ final class LoopSource {
         UnsafeMutableRawPointer(source!).assumingMemoryBound(to: Fields.self).pointee.object.takeUnretainedValue()
     }
 
-    /// The descriptor becomes readable at the loop's next date, so that GLib needs no time-out for it.
+    /// Prepares the guest, whose descriptor becomes readable at the loop's next date, so that GLib needs no time-out.
     private func prepare() {
         if owner.willIterateByItself() { guest.prepare(in: owner.mode) }
     }

@@ -2,23 +2,23 @@
 internal import CGLib
 internal import RunLoopKit
 
-/// The descriptors that GLib waits for, and how long it does.
+/// The descriptors that GLib waits for, and its time-out.
 final class PollSet {
-    /// In milliseconds; negative for no end.
+    /// The time-out in milliseconds; negative for none.
     private(set) var timeout: Int32 = -1
     private var priority: Int32 = 0
     private var count: Int32 = 0
     private var fds = UnsafeMutableBufferPointer<GPollFD>.allocate(capacity: 16)
-    /// The place of the descriptor that was asked about last.
+    /// The index of the descriptor that ``isReady(_:)`` found last.
     private var place = 0
 
     deinit {
         fds.deallocate()
     }
 
-    // GLib calls functions of sources in its first and in its fourth step, so no access to a property may be open.
+    // GLib calls functions of sources in its first and fourth steps, so no access to a property may be open.
 
-    /// GLib's first two steps.
+    /// Takes GLib's first two steps, prepare and query.
     func prepare(_ context: OpaquePointer) {
         var priority = Int32(0)
         g_main_context_prepare(context, &priority)
@@ -31,17 +31,17 @@ final class PollSet {
         }
     }
 
-    /// GLib's third step, which returns how many descriptors are ready.
+    /// Takes GLib's third step, and returns the number of ready descriptors.
     func poll(_ function: GPollFunc, mayWait: Bool) -> Int32 {
         function(fds.baseAddress, UInt32(count), mayWait ? timeout : 0)
     }
 
-    /// GLib's fourth step, which returns whether there is something to dispatch.
+    /// Takes GLib's fourth step, and returns whether there are sources to dispatch.
     func check(_ context: OpaquePointer) -> Bool {
         g_main_context_check(context, priority, fds.baseAddress, count) != 0
     }
 
-    /// Whether a descriptor of the set was found ready.
+    /// Returns whether the poll found a descriptor ready.
     func isReady(_ descriptor: Int32) -> Bool {
         if place >= count || fds[place].fd != descriptor {
             guard let found = fds[..<Int(count)].firstIndex(where: { $0.fd == descriptor }) else { return false }

@@ -11,9 +11,9 @@ extension RunLoop {
     ///
     /// - Parameters:
     ///   - logger: the logger; messages carry the loop's mode as metadata.
-    ///   - level: the level of everything but notices; `trace` unless given.
+    ///   - level: the level of all other messages; by default `trace`.
     public func log(to logger: Logger, level: Logger.Level = .trace) {
-        // Weak: a loop that ends may still ignore something.
+        // Weak, because a loop that is ending may still ignore requests.
         trace = { [weak self] event in
             let isIgnored = if case .ignored = event { true } else { false }
             logger.log(
@@ -24,14 +24,14 @@ extension RunLoop {
 }
 
 extension StallMonitor {
-    /// Begins to watch a loop, and logs stalls. Call it on the loop's thread.
+    /// Creates a monitor that logs the stalls of a loop. Call it on the loop's thread.
     ///
     /// - Parameters:
     ///   - loop: the loop.
     ///   - threshold: how long a call may last, above zero.
     ///   - logger: called on the monitor's thread. A message carries the stall's kind, name, place, mode and times as
     ///     metadata.
-    ///   - level: the level of the messages; `warning` unless given.
+    ///   - level: the level of the messages; by default `warning`.
     public convenience init(_ loop: RunLoop, threshold: Duration, logger: Logger, level: Logger.Level = .warning) {
         self.init(loop, threshold: threshold) { stall in
             logger.log(

@@ -2,7 +2,7 @@
 public import CoreMetrics
 public import RunLoopKit
 
-/// Publishes metrics of a loop, at regular intervals.
+/// Publishes metrics of a loop at regular intervals.
 ///
 /// ```swift
 /// let metrics = LoopMetrics(loop.remote, name: "main")
@@ -13,22 +13,22 @@ public import RunLoopKit
 ///   `runloop.savedWakeUps`, `runloop.sources`, `runloop.blocks`, `runloop.jobs` and `runloop.parks`;
 /// - `runloop.lateness`, a gauge in seconds for each of the `quantile` dimensions 0.5, 0.99 and 1: the lateness of the
 ///   deadlines served since the last publication;
-/// - `runloop.response`, a timer: how long the loop took to answer a request for its statistics. A responsive loop
+/// - `runloop.response`, a timer: the time that the loop took to answer a request for its statistics. A responsive loop
 ///   answers quickly; while a handler blocks it, there is no answer.
 ///
-/// A thread of the object's own asks, and the loop answers in its next pass, in any mode. This wakes the loop once per
-/// interval and keeps no run from finishing. Keep the object: publishing stops when it is released, or when the loop
-/// ends. It is `Sendable`; any thread may use it.
+/// The object has a thread that asks, and the loop answers in its next pass, in any mode. Each request wakes the loop,
+/// but keeps no run from finishing. Publishing stops when the object is released or the loop ends. `LoopMetrics` is
+/// `Sendable`; any thread may use it.
 public final class LoopMetrics: Sendable {
     private let thread: LoopThread
 
-    /// Begins to publish, for the first time one interval from now.
+    /// Starts publishing, first after one interval.
     ///
     /// - Parameters:
     ///   - loop: the loop.
     ///   - name: the value of the dimension `loop`.
     ///   - interval: the time between publications, above zero.
-    ///   - factory: makes the metrics; the process's factory unless given.
+    ///   - factory: makes the metrics; `nil`, the default, means the process's factory.
     public init(
         _ loop: RunLoop.Remote, name: String, interval: Duration = .seconds(10), factory: (any MetricsFactory)? = nil
     ) {
@@ -73,7 +73,7 @@ private final class Publisher: Sendable {
         response = CoreMetrics.Timer(label: "runloop.response", dimensions: [loop], factory: factory)
     }
 
-    /// Asks the loop to publish, unless it has not answered the last time yet.
+    /// Asks the loop to publish. Does nothing while an earlier request is unanswered.
     ///
     /// - Returns: `false` if the loop has ended.
     func ask(_ loop: RunLoop.Remote) -> Bool {
@@ -90,7 +90,7 @@ private final class Publisher: Sendable {
         }
     }
 
-    /// A question ends when it is answered, or when the loop ends with it unanswered.
+    /// A request that ends when the loop has answered it, or has ended without an answer.
     private final class Question: Sendable {
         let date: RunLoop.Instant
         private let publisher: Publisher

@@ -16,14 +16,14 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 ///
-/// The daemon lives on a thread of its own with its own loop, and the service's task waits for it; no thread of the
-/// concurrency runtime is blocked. A graceful shutdown stops the daemon in stages, and a cancellation hurries it. Leave
-/// signals to the service group, the daemon in the default mode, and the runs of the loop to the service: stop the
-/// daemon, not the loop.
+/// The daemon has its own thread and loop, and the service's task waits for it without blocking a thread of the
+/// concurrency runtime. A graceful shutdown stops the daemon in stages, and a cancellation hurries it. Leave signals to
+/// the service group, the daemon in the default mode, and the runs of the loop to the service: stop the daemon, not the
+/// loop.
 public struct DaemonService: Service {
-    /// The daemon ended with a status other than zero.
+    /// The error of a daemon that has ended with a status other than zero.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The status.
+        /// The exit status.
         public let status: Int32
 
         public var description: String { "the daemon has ended with status \(status)" }
@@ -32,7 +32,7 @@ public struct DaemonService: Service {
     private let name: String
     private let setUp: @Sendable (RunLoop) throws -> Daemon
 
-    /// Creates a service that makes its daemon when it is run.
+    /// Creates a service that makes its daemon when it runs.
     ///
     /// - Parameters:
     ///   - name: the name of the daemon's thread.

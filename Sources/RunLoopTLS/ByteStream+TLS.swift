@@ -1,14 +1,14 @@
 package import RunLoopUnix
 
 extension TLSServerContext {
-    /// TLS over another stream, as the server.
+    /// Returns a stream that speaks TLS over another stream, as the server.
     package func stream(over below: any ByteStream) throws(TLSError) -> any ByteStream {
         TLSStream(try TLSSession(self), over: below)
     }
 }
 
 extension TLSClientContext {
-    /// TLS over another stream, as the client of a server with that name.
+    /// Returns a stream that speaks TLS over another stream, as a client of the named server.
     package func stream(over below: any ByteStream, serverName: String) throws(TLSError) -> any ByteStream {
         TLSStream(try TLSSession(self, serverName: serverName), over: below)
     }

@@ -2,9 +2,9 @@ public import RunLoopKit
 public import RunLoopUnix
 
 extension Connection {
-    /// Connects to an address, and returns a TLS connection for tasks, which is not started yet: its handshake begins
-    /// with the first read or write, or with `withStream`. In all other respects this behaves as the form with a
-    /// completion handler. Await it on the loop's thread.
+    /// Connects to an address, and returns a TLS connection for tasks, which is not started: its handshake begins with
+    /// the first read or write, or with `withStream`. Otherwise behaves as the variant with a completion handler. Await
+    /// it on the loop's thread.
     ///
     /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server;
     ///   `SystemError`; `CancellationError` if the task is cancelled, which closes the socket; `RunLoop.WaitError` if
@@ -29,9 +29,9 @@ extension Connection {
         }.get()
     }
 
-    /// Looks up a host, connects to it, and returns a TLS connection for tasks, which is not started yet: its handshake
-    /// begins with the first read or write, or with `withStream`. In all other respects this behaves as the form with a
-    /// completion handler. Await it on the loop's thread.
+    /// Looks up a host, connects to it, and returns a TLS connection for tasks, which is not started: its handshake
+    /// begins with the first read or write, or with `withStream`. Otherwise behaves as the variant with a completion
+    /// handler. Await it on the loop's thread.
     ///
     /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server;
     ///   `ConnectError`; `CancellationError` if the task is cancelled, which leaves nothing open; `RunLoop.WaitError`
@@ -59,11 +59,12 @@ extension Connection {
 }
 
 extension Listener {
-    /// Waits for the next connection of a listener without a handler, and makes it a TLS connection. The handshake
-    /// begins when the connection is used. In all other respects this behaves as the form without TLS. Await it on the
-    /// loop's thread.
+    /// Waits for the next connection of a listener without a handler, and returns it as a TLS connection. The handshake
+    /// begins with the connection's first use. Otherwise behaves as the variant without TLS. Await it on the loop's
+    /// thread.
     ///
-    /// - Throws: in addition, ``TLSError`` of the kind `configuration` if OpenSSL cannot make a session.
+    /// - Throws: the errors of the variant without TLS, and ``TLSError`` of the kind `configuration` if OpenSSL cannot
+    ///   make a session.
     public nonisolated(nonsending) func accept(
         limits: Connection.Limits = .init(), tls server: TLSServerContext, file: StaticString = #fileID,
         line: UInt32 = #line

@@ -2,11 +2,11 @@ public import RunLoopKit
 public import RunLoopUnix
 
 extension Connection {
-    /// A server's connection that speaks TLS, on a descriptor that it makes non-blocking and owns from now on.
+    /// Creates a server's TLS connection on a descriptor, which it makes non-blocking and then owns.
     ///
-    /// Modes, limits, handlers and the ways to close are the same as without TLS. ``/RunLoopUnix/Connection/start()``
-    /// begins the handshake. Bytes that are written before it is done are sent afterwards. If the handshake fails, the
-    /// connection closes with a ``TLSError`` as the reason.
+    /// Modes, limits, handlers and closing work as without TLS. ``/RunLoopUnix/Connection/start()`` begins the
+    /// handshake. Bytes that you write before it completes are sent afterwards. If the handshake fails, the connection
+    /// closes with a ``TLSError`` as the reason.
     ///
     /// - Parameters:
     ///   - descriptor: a connected stream socket.
@@ -29,7 +29,7 @@ extension Connection {
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
-    /// A client's connection that speaks TLS, on a descriptor that is connected already.
+    /// Creates a client's TLS connection on a connected descriptor, which it makes non-blocking and then owns.
     ///
     /// - Parameters:
     ///   - descriptor: a connected stream socket.
@@ -54,15 +54,15 @@ extension Connection {
             limits: limits, origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
-    /// Connects to an address without blocking, to speak TLS.
+    /// Connects to an address without blocking, and calls `completion` with a TLS connection.
     ///
     /// - Parameters:
     ///   - address: where to connect.
     ///   - loop: the loop that serves the connection.
     ///   - modes: the modes in which it is served.
     ///   - limits: its limits.
-    ///   - timeout: how long connecting may take, without the handshake, before it fails with `ETIMEDOUT`; 30 s unless
-    ///     given.
+    ///   - timeout: how long connecting may take, without the handshake, before it fails with `ETIMEDOUT`; by default
+    ///     30 s.
     ///   - client: the TLS context.
     ///   - serverName: the name or the address in digits that the server's certificate must be for.
     ///   - receive: the connection's receive handler.
@@ -85,8 +85,8 @@ extension Connection {
         }
     }
 
-    /// Looks up a host and connects to it without blocking, to speak TLS. The addresses are tried as without TLS; the
-    /// handshake comes later.
+    /// Looks up a host, connects to it without blocking, and calls `completion` with a TLS connection. The addresses
+    /// are tried as without TLS; the handshake comes later.
     ///
     /// - Parameters:
     ///   - host: a name, or an address in digits.
@@ -94,13 +94,12 @@ extension Connection {
     ///   - loop: the loop that serves the connection.
     ///   - modes: the modes in which it is served.
     ///   - limits: its limits.
-    ///   - timeout: how long a try may take, the look-up and all addresses together, without the handshake; 30 s unless
-    ///     given.
+    ///   - timeout: how long a try may take, with the look-up and all addresses but without the handshake; by default
+    ///     30 s.
     ///   - retry: whether and when to try again after a failure; `nil`, the default, means a single try. A handshake
     ///     that fails is not tried again.
     ///   - client: the TLS context.
-    ///   - serverName: the name or the address in digits that the server's certificate must be for; `host` unless
-    ///     given.
+    ///   - serverName: the name or the address in digits that the server's certificate must be for; by default `host`.
     ///   - receive: the connection's receive handler.
     ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection,
     ///     which begins its handshake when you start it, or with the error of the last try. If the loop ends first, it

@@ -2,20 +2,20 @@ internal import COpenSSL
 
 /// Certificates or a key in PEM: the text between `-----BEGIN …-----` and `-----END …-----`, at most 16 MiB.
 public enum PEM: Sendable, Hashable {
-    /// A regular file, by its path. It is read once, when a context is made.
+    /// The path of a regular file, which is read when a context is made.
     case file(String)
     /// The text itself.
     case bytes([UInt8])
 }
 
-/// The identity of this side: a certificate, the chain from it to a root, and its private key.
+/// The identity of this side: a certificate, its chain to a root, and its private key.
 public struct TLSIdentity: Sendable {
     /// The certificate, followed by the issuer of each previous one. The root may be left out.
     public let chain: PEM
     /// The key of the first certificate, not encrypted.
     public let key: PEM
 
-    /// Makes an identity. It is checked when a context is made from it.
+    /// Creates an identity, which is checked when a context is made from it.
     public init(chain: PEM, key: PEM) {
         self.chain = chain
         self.key = key
@@ -57,7 +57,7 @@ extension PEM {
         return try body(memory)
     }
 
-    /// The certificates, in order. The caller frees them.
+    /// Returns the certificates in order. The caller frees them.
     func certificates() throws(TLSError) -> [OpaquePointer] {
         let found = try read { memory throws(TLSError) in
             var found: [OpaquePointer] = []
@@ -74,7 +74,7 @@ extension PEM {
         return found
     }
 
-    /// The private key. The caller frees it.
+    /// Returns the private key. The caller frees it.
     func privateKey() throws(TLSError) -> OpaquePointer {
         try read { memory throws(TLSError) in
             if let key = PEM_read_bio_PrivateKey(memory, nil, noPassword, nil) { return key }

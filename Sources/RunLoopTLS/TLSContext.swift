@@ -11,23 +11,23 @@ public enum TLSVersion: Sendable, Hashable {
     var number: Int32 { self == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION }
 }
 
-/// The options of both servers and clients.
+/// The options that servers and clients share.
 public struct TLSOptions: Sendable {
-    /// The oldest version to speak; TLS 1.2 unless set.
+    /// The oldest version to speak; by default TLS 1.2.
     public var minimumVersion = TLSVersion.tls12
     /// The application protocols (ALPN, RFC 7301) to offer, the preferred one first, for example `h2` and `http/1.1`.
     /// If empty, ALPN is not used. The server's preference decides; it refuses a client that offers only other
     /// protocols.
     public var applicationProtocols: [String] = []
-    /// How long the handshake may take: above zero, and a day at most; 10 s unless set.
+    /// The limit for the duration of the handshake: above zero and at most a day; by default 10 s.
     public var handshakeTimeout = Duration.seconds(10)
 
-    /// The defaults.
+    /// Creates the default options.
     public init() {}
 }
 
-/// The TLS context of a server. Make it once and use it for any number of connections; it is `Sendable`, so any thread
-/// may use it. To change a certificate, make a new context and use it for new connections.
+/// The TLS context of a server. Make it once and use it for any number of connections. A context is `Sendable`; any
+/// thread may use it. To change a certificate, make a new context and use it for new connections.
 public struct TLSServerContext: Sendable {
     /// The policy for client certificates.
     public enum Clients: Sendable {
@@ -54,7 +54,7 @@ public struct TLSServerContext: Sendable {
     ) throws(TLSError) {
         context = try TLSContext(TLS_server_method(), options)
         try context.use(identity)
-        // If its sessions had no name, a server that requests certificates could resume none.
+        // Without a name for its sessions, a server that requests certificates could resume none.
         let name = Array("RunLoopTLS".utf8)
         SSL_CTX_set_session_id_context(context.pointer, name, UInt32(name.count))
         switch clients {
@@ -69,8 +69,8 @@ public struct TLSServerContext: Sendable {
     }
 }
 
-/// The TLS context of a client. Make it once and use it for any number of connections; it is `Sendable`, so any thread
-/// may use it.
+/// The TLS context of a client. Make it once and use it for any number of connections. A context is `Sendable`; any
+/// thread may use it.
 public struct TLSClientContext: Sendable {
     /// The verification of a server's certificate.
     public enum Verification: Sendable, Hashable {
@@ -144,7 +144,7 @@ final class TLSContext: Sendable {
         SSL_CTX_set_security_level(pointer, max(2, SSL_CTX_get_security_level(pointer)))
     }
 
-    /// For TLS 1.2: ciphers with authenticated encryption and forward secrecy. All ciphers of TLS 1.3 have both.
+    /// The ciphers of TLS 1.2 with authenticated encryption and forward secrecy. All ciphers of TLS 1.3 have both.
     private static let ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
     deinit {
@@ -172,7 +172,7 @@ final class TLSContext: Sendable {
         defer { certificates.forEach(X509_free) }
         for certificate in certificates {
             try Self.check(X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), certificate), "use the roots")
-            // This informs clients of the accepted issuers.
+            // Informs clients of the accepted issuers.
             SSL_CTX_add_client_CA(pointer, certificate)
         }
     }

@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 extension TLSError {
-    /// The meaning of the last error in OpenSSL's queue. If there is none, the stream has ended without an error.
+    /// Creates the error for the last entry in OpenSSL's queue; for zero, the stream was truncated.
     init(_ error: UInt, isHandshaking: Bool, verification: Int) {
         let kind = error == 0 ? Kind.truncated : Kind(ERR_GET_REASON(error), isHandshaking, verification)
         switch kind {
@@ -12,7 +12,7 @@ extension TLSError {
         }
     }
 
-    /// An error for a setting that OpenSSL refuses.
+    /// Returns the error for a setting that OpenSSL refuses.
     static func configuration(_ operation: String) -> TLSError {
         let error = ERR_peek_last_error()
         return TLSError(.configuration, error == 0 ? operation : "\(operation): \(reasonText(error))")

@@ -4,11 +4,12 @@ internal import Glibc
 internal import RunLoopCore
 
 extension TLSSession {
-    /// Makes the session repeatable: with the random numbers of the loop's world, on whose thread it is used, and with
-    /// certificates that are checked by a clock of that world.
+    /// Makes the session repeatable: it draws random numbers from the loop's world, and checks certificates by that
+    /// world's clock. Called on the loop's thread.
     func makeRepeatable(on loop: RunLoop) {
         _ = numbersOfWorlds
-        // A simulated clock usually begins in 2001, when no certificate was valid yet; so there it is the real one.
+        // A simulated clock usually begins in 2001, when no certificate was valid yet, so a simulation uses the real
+        // clock.
         let flag = rlk_set_simulated(nil)
         let now = loop.isVirtual ? time(nil) : Int(loop.world.wallTime.nanoseconds / 1_000_000_000)
         X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl), now)
@@ -21,8 +22,8 @@ extension TLSSession {
     }
 }
 
-/// Has OpenSSL ask repeatable worlds for random numbers on their threads. Set once; a process without such a world
-/// keeps OpenSSL's own.
+/// Makes OpenSSL ask repeatable worlds for random numbers on their threads. Evaluated once; a process without such a
+/// world keeps OpenSSL's generator.
 private let numbersOfWorlds: Void = rlk_rand_replace { bytes, count in
     guard let loop = RunLoop.installed, loop.world.isRepeatable, let bytes else { return rlk_rand_usual(bytes, count) }
     if loop.isVirtual {
@@ -38,13 +39,13 @@ private let numbersOfWorlds: Void = rlk_rand_replace { bytes, count in
 }
 
 extension TLSContext {
-    /// Has OpenSSL ask the calling thread's world for random numbers, if its runs are repeated.
+    /// Makes OpenSSL draw random numbers from the calling thread's world if that is repeatable.
     static func takeNumbersOfWorld() {
         if RunLoop.installed?.world.isRepeatable == true { _ = numbersOfWorlds }
     }
 
-    /// Has tickets show the time of the world, if its runs are repeated on real time: a replay would send others, and find those
-    /// of its clients too old.
+    /// Stamps tickets with the time of a recorded or replayed world. By the system's clock, a replay would send other
+    /// tickets, and find its clients' tickets too old.
     func takeTimeOfWorld() {
         guard let loop = RunLoop.installed, loop.world.isRepeatable, !loop.isVirtual else { return }
         SSL_CTX_set_session_ticket_cb(
@@ -64,7 +65,7 @@ extension TLSContext {
                     guard age <= SSL_SESSION_get_timeout(session) else {
                         return SSL_TICKET_RETURN(SSL_TICKET_RETURN_IGNORE_RENEW)
                     }
-                    // OpenSSL compares it with the system's clock.
+                    // OpenSSL compares the session's time with the system's clock.
                     SSL_SESSION_set_time(session, time(nil))
                 }
                 return SSL_TICKET_RETURN(

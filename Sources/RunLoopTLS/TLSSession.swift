@@ -2,11 +2,11 @@ internal import COpenSSL
 internal import Glibc
 internal import RunLoopUnix
 
-/// The TLS session of a connection, with the results of the handshake. It belongs to the connection's thread and is not
-/// `Sendable`.
+/// The TLS session of a connection, with the results of the handshake. A session belongs to the connection's thread and
+/// is not `Sendable`.
 ///
-/// Read it in ``/RunLoopUnix/Connection/handshakeHandler`` or later; before the handshake it is empty. It moves with
-/// its connection to another loop: drop references from before.
+/// Read it in ``/RunLoopUnix/Connection/handshakeHandler`` or later; before the handshake it is empty. A session moves
+/// with its connection to another loop; drop references to it before.
 public final class TLSSession {
     let ssl: OpaquePointer
     let context: TLSContext
@@ -33,7 +33,7 @@ public final class TLSSession {
         var address = in6_addr()
         let isAddress =
             inet_pton(AF_INET, serverName, &address) == 1 || inet_pton(AF_INET6, serverName, &address) == 1
-        // An address is not sent (RFC 6066, section 3).
+        // Only a name is sent to the server, not an address (RFC 6066, section 3).
         let isSet = isAddress || serverName.isEmpty || rlk_ssl_set_server_name(ssl, serverName) == 1
         guard isSet else { throw refusal }
         guard client.verification == .full else { return }
@@ -48,7 +48,7 @@ public final class TLSSession {
         SSL_free(ssl)
     }
 
-    /// The version, for example `TLSv1.3`.
+    /// The TLS version, for example `TLSv1.3`.
     public var version: String { String(cString: SSL_get_version(ssl)) }
     /// The cipher, for example `TLS_AES_256_GCM_SHA384`; `nil` before the handshake is done.
     public var cipher: String? { SSL_get_current_cipher(ssl).map { String(cString: SSL_CIPHER_get_name($0)) } }
@@ -63,11 +63,11 @@ public final class TLSSession {
         SSL_get0_alpn_selected(ssl, &name, &length)
         return name.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self) }
     }
-    /// Whether an earlier session was resumed, which saves most of the handshake.
+    /// A Boolean value that indicates whether an earlier session was resumed, which saves most of the handshake.
     public var isResumed: Bool { SSL_session_reused(ssl) == 1 }
 
     /// The subject of the peer's certificate as in RFC 2253, for example `CN=alice,O=Example`; `nil` if the peer showed
-    /// none. Unless the context verifies nothing, the certificate has been verified.
+    /// none. The certificate has been verified, except under a context that verifies nothing.
     public var peerSubject: String? {
         guard let certificate = SSL_get0_peer_certificate(ssl) else { return nil }
         let memory = BIO_new(BIO_s_mem())!

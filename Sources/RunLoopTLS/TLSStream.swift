@@ -3,12 +3,12 @@ internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// TLS over another stream. It reads at most 64 KiB from that each time it is readable, passes on all bytes that it
-/// decrypts, and then holds at most an incomplete record.
+/// A stream that speaks TLS over a lower stream. Reads at most 64 KiB from the lower stream per readiness event, passes
+/// on all bytes that it decrypts, and then holds at most an incomplete record.
 final class TLSStream: ByteStream {
     fileprivate let below: any ByteStream
     // Unchecked as in `Connection`.
-    /// The number of bytes that may be read from the stream below for now.
+    /// The number of bytes that may still be read from the lower stream for the current event.
     @exclusivity(unchecked) private var allowance = 0
     let session: TLSSession
     @exclusivity(unchecked) var owner: (any StreamOwner)?
@@ -18,20 +18,20 @@ final class TLSStream: ByteStream {
 
     @exclusivity(unchecked) private(set) var failure: (any StreamFailure)?
     @exclusivity(unchecked) private(set) var isOpen = false
-    /// The events of the stream below that the handshake or reading waits for; reading may have to send bytes first.
+    /// The events of the lower stream that the handshake or reading waits for; reading may have to send bytes first.
     @exclusivity(unchecked) private var readAwaits: DescriptorEvents
-    /// The events of the stream below that writing waits for.
+    /// The events of the lower stream that writing waits for.
     @exclusivity(unchecked) private var writeAwaits = DescriptorEvents.writable
     private var hasEnded = false
-    /// Whether reading has failed. It continues after a failed write, because the peer may have sent bytes before it
-    /// closed.
+    /// True after reading has failed. Reading continues after a failed write, because the peer may have sent bytes
+    /// before it closed.
     @exclusivity(unchecked) private var hasReadFailed = false
 
     @exclusivity(unchecked) var interest: DescriptorEvents = [] {
         didSet { updateBelow() }
     }
 
-    /// Makes a stream. A client begins the handshake: it waits until it can write.
+    /// Creates a stream. A client begins the handshake, so it first waits until it can write.
     init(_ session: TLSSession, over below: any ByteStream) {
         self.session = session
         self.below = below
@@ -84,7 +84,7 @@ final class TLSStream: ByteStream {
         }
         isOpen = true
         handshakeTimeout?.cancel()
-        // Bytes that came together with the end of the handshake have been read from below already.
+        // Bytes that arrived with the end of the handshake have been read from the lower stream already.
         (readAwaits, holdsInput) = (.readable, true)
         owner?.streamOpened()
         if interest.contains(.readable) { owner?.streamIsReady(for: .readable) }
@@ -95,7 +95,7 @@ final class TLSStream: ByteStream {
 
     @exclusivity(unchecked) private(set) var holdsInput = false
 
-    /// Decrypts one record after another, while there is room and input.
+    /// Decrypts records while there is room and input.
     func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
         holdsInput = false
         guard !hasReadFailed else { return .failed }
@@ -118,8 +118,8 @@ final class TLSStream: ByteStream {
         return .done(count)
     }
 
-    /// Reads as many bytes from below as are allowed. A read that did not fill its room has emptied the stream, which
-    /// reports further input.
+    /// Reads as many bytes from the lower stream as are allowed. A read that does not fill its room has emptied the
+    /// lower stream, which reports further input.
     fileprivate func readBelow(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
         guard allowance > 0 else { return .mustWait }
         let room = UnsafeMutableRawBufferPointer(rebasing: room.prefix(allowance))
@@ -165,7 +165,7 @@ final class TLSStream: ByteStream {
         return .done(count)
     }
 
-    /// The result of an OpenSSL call that did not succeed: the events to wait for, or a failure.
+    /// Returns the result of an unsuccessful OpenSSL call, and notes the events to wait for, or the failure.
     private func outcome(
         of result: Int32, _ awaits: ReferenceWritableKeyPath<TLSStream, DescriptorEvents>
     ) -> StreamResult {
@@ -198,7 +198,7 @@ final class TLSStream: ByteStream {
         return below.endWriting()
     }
 
-    /// The peer learns of the end first.
+    /// Returns `true` once the peer has been notified of the end.
     func mayClose(peerHasEnded: Bool) -> Bool { hasEnded && below.mayClose(peerHasEnded: false) }
     var unsentOutput: Int { below.unsentOutput }
 

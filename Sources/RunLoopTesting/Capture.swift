@@ -3,16 +3,17 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import Synchronization
 
-/// A world of a simulation that includes Swift's default executor and the main actor: the world of the test's own
-/// threads, or of a host's process, which has a main thread of its own.
+/// A simulated world with Swift's default executor and the main actor: the world of the test's own threads, or of a
+/// host's process, which has its own main thread.
 final class Capture: Sendable {
     let simulation: Simulation
     private let world: any World
     /// The executor of the world's main loop.
     private let main: RunLoop.Executor
-    /// Runs the jobs of the default executor, or those of its jobs that wait for a time; made for the first one.
+    /// Runs the jobs of the default executor or, if it has a width, only those that wait for a time. Made for the first
+    /// job.
     private let executor = Locked<RunLoop.Executor?>(nil)
-    /// Runs the jobs if the default executor has a width.
+    /// The threads of a default executor with a width.
     private let pool: Pool?
 
     private init(_ simulation: Simulation, in world: any World, _ main: RunLoop.Executor) {
@@ -30,7 +31,7 @@ final class Capture: Sendable {
         weak var capture: Capture?
     }
 
-    /// Where tasks have run, by their numbers.
+    /// The capture in which each task has run, by the task's number.
     private static let homes = Locked<[Int: Home]>([:])
     private static let count = Atomic(0)
 
@@ -38,7 +39,7 @@ final class Capture: Sendable {
         if let number = job.taskNumber { Self.homes.withLock { $0[number] = Home(capture: self) } }
     }
 
-    /// Tells the simulation that a thread outside of it, the calling one, resumes one of its tasks.
+    /// Reports to the simulation that the calling thread, which is outside of it, resumes one of its tasks.
     static func noteDeparture(of job: UnownedJob) {
         guard count.load(ordering: .relaxed) > 0, let number = job.taskNumber else { return }
         let capture = homes.withLock { $0.removeValue(forKey: number)?.capture }
@@ -77,7 +78,7 @@ final class Capture: Sendable {
         return pool?.take(job) ?? standIn.standIn(for: job)
     }
 
-    /// Takes a job of a task that may run for ever; `false` if it need not rest, or if the simulation is over.
+    /// Postpones a job of a task that may run forever; `false` if the task need not rest, or if the simulation is over.
     func rest(_ job: UnownedJob) -> Bool {
         guard let rest = simulation.restAfterSteps() else { return false }
         return take(job, after: rest)
@@ -101,7 +102,7 @@ final class Capture: Sendable {
         let date = simulation.now + max(delay, .zero)
         let sleeper = Sleeper(job)
         let isTaken = standIn.remote.perform { loop in loop.perform(at: date) { sleeper.wake(take) } }
-        // The job is left to the caller.
+        // Leaves the job to the caller.
         if !isTaken { _ = sleeper.take() }
         return isTaken
     }
@@ -109,7 +110,7 @@ final class Capture: Sendable {
     var isOnMainThread: Bool { main.remote.isCurrent }
 }
 
-/// The job that ends a sleep. It is never lost: if its loop ends before it runs, another executor takes it.
+/// The job that ends a sleep. If its loop ends first, another executor runs the job.
 private final class Sleeper: Sendable {
     private let job: Locked<UnownedJob?>
 

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// The lines of somebody who steps through a schedule: standard input, or the terminal if that is at its end at once,
-/// because `swift test` gives its tests no input.
+/// The input and output of a person who steps through a schedule: standard input, or the terminal if standard input is
+/// empty, as under `swift test`.
 struct Conversation: ~Copyable {
     private var terminal: Terminal?
     private var hasBegun = false
@@ -18,7 +18,7 @@ struct Conversation: ~Copyable {
     func write(_ lines: String) {
         if let terminal { return terminal.write(lines) }
         print(lines)
-        // A pipe would keep them back.
+        // Output to a pipe is buffered.
         fflush(nil)
     }
 }
@@ -35,7 +35,7 @@ private final class Terminal {
         guard descriptor >= 0 else { return nil }
         input = fdopen(descriptor, "r")
         former = tcgetpgrp(descriptor)
-        // A process in the background, as the tests of `swift test`, would be stopped when it reads.
+        // A background process, such as a test under `swift test`, would be stopped when it reads.
         Self.give(descriptor, to: getpgrp())
     }
 

@@ -6,7 +6,7 @@ public import RunLoopExploration
 public import RunLoopSimulation
 public import Testing
 
-/// Explores a program in a test: runs it with many legal schedules, until a run fails.
+/// Explores a program in a test by running it with many legal schedules until a run fails.
 ///
 /// ```swift
 /// @Test func nothingIsOverdrawn() async {
@@ -19,28 +19,26 @@ public import Testing
 /// }
 /// ```
 ///
-/// A run fails if an expectation fails, if the program throws an error or traps, and by every other
-/// `Exploration.Fault`. Then the test has one issue: the fault, the shortest schedule that was found, a picture of its
-/// run, and a token. With the option `--attachments-path`, the test program writes the files `finding.html`, `token.txt`
-/// and `trace.txt` into that directory. With the token in the environment variable `RUNLOOP_REPLAY`, the test runs that
-/// schedule alone, in its own process: in a debugger, for example. ``replay(_:_:sourceLocation:)`` keeps it as a test. With
-/// the token in `RUNLOOP_STEP`, the test steps through it by commands: see `Exploration.Stepper`.
+/// A run fails if an expectation fails, if the program throws an error or traps, or with any other `Exploration.Fault`.
+/// The test then has one issue with the fault, the shortest schedule found, a picture of its run, and a token. With the
+/// option `--attachments-path`, the test program writes the files `finding.html`, `token.txt` and `trace.txt` into that
+/// directory. With the token in the environment variable `RUNLOOP_REPLAY`, the test runs that schedule alone, in its
+/// own process: in a debugger, for example. ``replay(_:_:sourceLocation:)`` keeps that schedule as a test. With the
+/// token in `RUNLOOP_STEP`, the test steps through it by commands: see `Exploration.Stepper`.
 ///
-/// With the name of a directory in `RUNLOOP_CAMPAIGN`, each exploration is a `Campaign`, with a directory of its own in
-/// that one. `RUNLOOP_CAMPAIGN_SECONDS` says how long each may take, with any number of schedules.
+/// With the name of a directory in `RUNLOOP_CAMPAIGN`, each exploration is a `Campaign` with its own subdirectory.
+/// `RUNLOOP_CAMPAIGN_SECONDS` limits the duration of each, with any number of schedules.
 ///
-/// Swift's default executor and the main actor are parts of each simulation. Another process runs the schedules: the
-/// test's program, called again for this test alone. Outside of tests they run in this process, where a trap ends the
-/// program. The arguments of a test have to describe themselves in the same way in each process, which a `Set`, for
-/// example, does not do.
+/// Swift's default executor and the main actor are parts of each simulation. The schedules run in another process,
+/// which executes this test alone; outside of tests they run in this process, where a trap ends the program. The
+/// arguments of a test must have the same description in every process, which a `Set`, for example, does not.
 ///
-/// Expectations count on the test's thread and in tasks that it has started. In other threads and in detached tasks
-/// throw, or keep the failure for the end of the program.
+/// Expectations count on the test's thread and in tasks started from it. In other threads and in detached tasks, throw
+/// an error, or keep the failure until the end of the program.
 ///
 /// - Parameters:
-///   - exploration: the number of schedules, the duration, and the seed; a thousand schedules unless given.
-///   - marks: the marks that at least one of the schedules has to meet; none unless given. See
-///     `Simulation.sometimes(_:if:)`.
+///   - exploration: the number of schedules, the duration, and the seed; by default a thousand schedules.
+///   - marks: marks each of which at least one schedule must meet; by default none. See `Simulation.sometimes(_:if:)`.
 ///   - sourceLocation: the place where the issue is reported.
 ///   - program: the program to explore. It is called once for each schedule, and must do the same each time except for
 ///     the choices of its simulation.
@@ -82,8 +80,8 @@ public func explore(
     (failure ?? nil)?.record(at: sourceLocation)
 }
 
-/// Runs schedules of a program whose issues fail it, instead of the test. `nil` if the test has learned why there is no
-/// result.
+/// Runs schedules of a program, whose issues fail the schedule instead of the test. Returns `nil` if there is no
+/// result, after recording the reason.
 private func interceptingIssues<Result: Sendable>(
     of program: @escaping @Sendable (Simulation) throws -> Void, _ sourceLocation: SourceLocation,
     _ run: @escaping @Sendable (_ body: (Simulation) throws -> Void) -> Result
@@ -113,7 +111,7 @@ private func interceptingIssues<Result: Sendable>(
     return result.withLock(\.self)
 }
 
-/// Explores a small program in a test with all schedules that have at most so many departures from the usual one.
+/// Explores a small program in a test with all schedules up to a number of departures from the usual one.
 ///
 /// ```swift
 /// @Test func nothingIsOverdrawn() async {
@@ -121,9 +119,9 @@ private func interceptingIssues<Result: Sendable>(
 /// }
 /// ```
 ///
-/// If a schedule fails, the test has an issue, as in ``explore(_:requiring:sourceLocation:_:)``, and `RUNLOOP_REPLAY` and
-/// `RUNLOOP_STEP` are understood as there. If not all schedules could be tried, it has a warning that says how many were.
-/// Another process runs the schedules.
+/// If a schedule fails, the test has an issue, as in ``explore(_:requiring:sourceLocation:_:)``, and `RUNLOOP_REPLAY`
+/// and `RUNLOOP_STEP` work as they do there. If not all schedules could be tried, a warning states the number that
+/// were. Another process runs the schedules.
 ///
 /// - Parameters:
 ///   - exploration: the number of departures, and the limits.
@@ -153,7 +151,7 @@ public func explore(
 
 // MARK: One schedule
 
-/// Replays or steps through the one schedule that the environment asks for; `false` if it asks for none.
+/// Replays or steps through the schedule that the environment asks for; `false` if it asks for none.
 private func isOneSchedule(
     of exploration: Exploration, _ program: @escaping @Sendable (Simulation) throws -> Void,
     _ sourceLocation: SourceLocation
@@ -168,7 +166,7 @@ private func isOneSchedule(
     return true
 }
 
-/// Steps through a schedule by commands. Another process runs it, so that a trap ends only that one.
+/// Steps through a schedule by commands. The schedule runs in another process, so that a trap ends only that process.
 private func step(
     _ text: String, _ exploration: Exploration, _ program: @escaping @Sendable (Simulation) throws -> Void,
     sourceLocation: SourceLocation
@@ -197,7 +195,7 @@ private func step(
 /// The command that steps through a schedule of the current test.
 private var steppingCommand: (@Sendable (ScheduleToken) -> String)? {
     guard let test = Test.current else { return nil }
-    // Without the parameters of the test.
+    // The filter leaves out the test's parameters.
     let filter = words(for: test).prefix { $0 != "(" }
     let isPlain = filter.allSatisfy { $0.isLetter || $0.isNumber || "._/".contains($0) }
     return { "RUNLOOP_STEP=\($0.shellWord) swift test --filter \(isPlain ? String(filter) : "'\(filter)'")" }
@@ -210,7 +208,7 @@ private func token(_ text: String, sourceLocation: SourceLocation) -> ScheduleTo
     return nil
 }
 
-/// Nobody sees by the test's silence that a schedule has failed and is being made short.
+/// Prints that a schedule has failed and is being shortened, during which the test prints nothing else.
 private func tell(_ progress: Exploration.Progress) {
     guard case .shrinking = progress else { return }
     let line = Array("\(progress)\n".utf8)
@@ -244,7 +242,7 @@ private func makeCampaign(
     return Campaign(name, of: night, in: "\(directory)/\(name)", requiring: marks)
 }
 
-/// Runs a program with one schedule that an exploration has found, in this process.
+/// Runs a program in this process with a schedule that an exploration has found.
 ///
 /// ```swift
 /// @Test func overdrawnOnce() { replay("0:main.1@1>main.2", transfer) }
@@ -272,24 +270,24 @@ private func replay(
     if let fault { Issue.record(Comment(rawValue: "\(fault)"), sourceLocation: sourceLocation) }
 }
 
-/// The number of times that a task has reached an exploration.
+/// The number of times that each task has reached an exploration.
 private let calls = Locked<[String: Int]>([:])
 
-/// The name of an exploration, by which a process that runs its schedules finds the same one, also in a loop; `nil` if
-/// none would find it.
+/// The name by which a process that runs an exploration's schedules finds that exploration, even in a loop; `nil` if it
+/// could not.
 private func name(at place: SourceLocation, in testCase: Test.Case?) -> String? {
     name(at: "\(place.fileID):\(place.line):\(place.column)", in: testCase)
 }
 
-/// A place, the case of the test, and how often the calling task has come there.
+/// A place, the case of the test, and the number of times that the calling task has reached the place.
 private func name(at place: String, in testCase: Test.Case?) -> String? {
     var place = place
     if let testCase, testCase.isParameterized {
         guard let identifier = identifier(of: testCase) else { return nil }
         place += " " + identifier
     }
-    // By its number, because another task may use the address of one that has ended, and a test may be repeated.
-    // Unsafe, but the runtime's tasks are jobs, and both types are a pointer to one; only a job gives its number.
+    // The task's number, because a later task may reuse the address, and a test may be repeated. Unsafe, but the
+    // runtime's tasks are jobs, and both types are a pointer to one; only a job gives its number.
     let task = withUnsafeCurrentTask { $0.map { "\(unsafeBitCast($0, to: UnownedJob.self))" } ?? "" }
     let count = calls.withLock { calls in
         calls["\(place) \(task)", default: 0] += 1
@@ -298,13 +296,13 @@ private func name(at place: String, in testCase: Test.Case?) -> String? {
     return "\(place) \(count)"
 }
 
-/// The name of a test without its place, which moves when its file is changed.
+/// The name of a test without its line, which moves when the file is edited.
 private func words(for test: Test) -> String {
     "\(test.id)".split(separator: "/").dropLast().joined(separator: "/")
 }
 
-/// Identifies a case of a test in any process; `nil` if this version of Swift Testing keeps the identity, which is not
-/// public, elsewhere: the encoding or description of each argument, and a number for cases with equal ones.
+/// The identity of a test case in any process: the encoding or description of each argument, and a number for cases
+/// with equal arguments. `nil` if this version of Swift Testing stores the identity, which is not public, elsewhere.
 private func identifier(of testCase: Test.Case) -> String? {
     let mirror = Mirror(reflecting: testCase)
     guard let arguments = mirror.descendant("_kind", "parameterized", "arguments"),
@@ -317,7 +315,7 @@ private func identifier(of testCase: Test.Case) -> String? {
         let text = String(decoding: bytes, as: UTF8.self).replacing(/at \$[0-9a-f]+/, with: "")
         name += "\(text.utf8.count) \(text) "
     }
-    // Names in an environment must not be long.
+    // Hashed, because names in an environment must be short.
     var hash = SeededNumbers(seed: 0, for: name)
     return "\(hash.next()).\(number)"
 }

@@ -2,9 +2,8 @@ internal import CInterposition
 internal import RunLoopCore
 @_spi(ExperimentalCustomExecutors) internal import _Concurrency
 
-/// A place where a task waits on its way to another executor, most often to an actor of the default executor or back.
-/// In an exploration its next job is one of those that may be chosen. At the other place, a task rests that may go on
-/// for ever.
+/// A place where a task waits on its way to another executor, usually to or from an actor of the default executor. In
+/// an exploration, the task's next job is then among the choices. At a second place rests a task that may run forever.
 final class Place: SerialExecutor {
     private let rest: @Sendable (UnownedJob) -> Bool
 
@@ -12,13 +11,13 @@ final class Place: SerialExecutor {
         self.rest = rest
     }
 
-    /// Has tasks come to both places from now on. `rest` takes the job of a task that may go on for ever; it returns
-    /// `false` if that need not rest.
+    /// Sends tasks to both places from now on. `rest` takes the job of a task that may run forever, and returns `false`
+    /// if the task need not rest.
     static func install(resting rest: @escaping @Sendable (UnownedJob) -> Bool) {
         rlk_set_places(Place { _ in false }.makeReference(), Place(rest).makeReference())
     }
 
-    /// The runtime's reference to the place, which stays for ever.
+    /// The runtime's reference to the place, which is never released.
     private func makeReference() -> rlk_executor {
         _ = Unmanaged.passRetained(self)
         // Unsafe, but the type is the runtime's pair of an object and its conformance.

@@ -1,13 +1,13 @@
 internal import RunLoopCore
 internal import RunLoopSimulation
 
-/// Threads of a simulation that run the jobs of Swift's default executor, each of them one at a time. A job that blocks
-/// its thread holds it.
+/// The threads of a simulation that run the jobs of Swift's default executor, each thread one job at a time. A job that
+/// blocks occupies its thread.
 final class Pool: Sendable {
     private struct State {
-        /// Jobs that wait for a thread: the most urgent first, and equal ones in the order in which they came.
+        /// The jobs that wait for a thread, by priority and then by arrival.
         var jobs: [UnownedJob] = []
-        /// When all threads became busy.
+        /// The time when all threads became busy.
         var busySince = RunLoop.Instant(nanoseconds: 0)
         var executors: [RunLoop.Executor] = []
         /// The threads that have no job, by number.
@@ -16,7 +16,7 @@ final class Pool: Sendable {
         var living = 0
     }
 
-    // Unowned, because the threads keep the pool, also those that are ended where they are.
+    // Unowned, because every thread keeps the pool, even one that is ended while it blocks.
     private unowned let simulation: Simulation
     private let state = Locked(State())
 
@@ -57,7 +57,7 @@ final class Pool: Sendable {
         return waits || executor?.standIn(for: job) == true
     }
 
-    /// A thread has nothing to do. On that thread.
+    /// Gives an idle thread the next job. Called on that thread.
     private func rests(_ number: Int) {
         let next = state.withLock { state -> (RunLoop.Executor, UnownedJob)? in
             guard !state.jobs.isEmpty else {
@@ -69,7 +69,7 @@ final class Pool: Sendable {
         if let (executor, job) = next, !executor.standIn(for: job) { Router.runElsewhere(job) }
     }
 
-    /// A thread ends, because its simulation or process does: as on every loop, jobs that wait still run. On that
+    /// Runs the waiting jobs when a thread ends with its simulation or process, as every loop does. Called on that
     /// thread.
     private func ends(_ number: Int) {
         let (executor, jobs) = state.withLock { state in

@@ -2,8 +2,8 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency
 
-/// The default executor of the process: passes jobs of a simulation to that simulation, and all others to the former
-/// default executor.
+/// The default executor of the process, which passes jobs of a simulation to that simulation, and all others to the
+/// former default executor.
 final class Router: TaskExecutor, SchedulingExecutor {
     private static let shared = Router()
 
@@ -37,7 +37,7 @@ final class Router: TaskExecutor, SchedulingExecutor {
         installation
     }
 
-    /// Runs a job on the former executor: its simulation is over.
+    /// Runs a job, whose simulation is over, on the former executor.
     static func runElsewhere(_ job: UnownedJob) {
         shared.platform.enqueue(ExecutorJob(job))
     }
@@ -68,14 +68,15 @@ final class Router: TaskExecutor, SchedulingExecutor {
         platformScheduling.enqueue(ExecutorJob(job), at: instant, tolerance: tolerance, clock: clock)
     }
 
-    /// Ends a task's sleep in virtual time; `false` if the calling thread is not a simulation's.
+    /// Has a job end its task's sleep in virtual time; `false` if the calling thread belongs to no simulation.
     private func sleep<Delay>(_ job: UnownedJob, for delay: Delay) -> Bool {
         guard let capture = Capture.ofThread, let delay = delay as? Duration else { return false }
         return capture.take(job, after: delay)
     }
 }
 
-/// The main actor's executor: passes jobs of a simulation to that simulation, and all others to the former executor.
+/// The main actor's executor, which passes jobs of a simulation to that simulation, and all others to the former
+/// executor.
 private final class MainRouter: MainExecutor {
     static let shared = MainRouter()
 

@@ -5,9 +5,10 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 public import Testing
 
-/// Makes a test report more when it fails in a simulation; made by ``Testing/Trait/simulated``. A value and `Sendable`.
+/// A trait that adds pictures of simulations to the issues of a test. Use ``Testing/Trait/simulated``. A value and
+/// `Sendable`.
 public struct SimulationTrait: TestTrait, SuiteTrait, TestScoping {
-    /// True: it applies to the tests of a suite, and to those of its nested suites.
+    /// Always `true`: the trait applies to the tests of a suite and of its nested suites.
     public var isRecursive: Bool { true }
 
     /// Runs a test, and adds pictures of its simulations to its issues.
@@ -38,9 +39,9 @@ public struct SimulationTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == SimulationTrait {
-    /// With an issue that is recorded in a simulation, or after one, the test prints the `picture` of that simulation:
-    /// its seed, the time, and the last events, including fires of timers. If no handler has recorded the issue, the
-    /// standing of the simulation comes next. Later issues of the same simulation have the seed and the time alone.
+    /// Adds the `picture` of a simulation to issues recorded in or after it: its seed, the time, and the last events,
+    /// including fires of timers. If no handler recorded the issue, the standing of the simulation follows. Later
+    /// issues of the same simulation have only the seed and the time.
     ///
     /// ```swift
     /// @Suite("The store", .simulated) struct StoreTests { … }
@@ -48,14 +49,14 @@ extension Trait where Self == SimulationTrait {
     ///
     /// An error thrown by the program of a host is an issue, unless the host may fail.
     ///
-    /// If a test has several simulations, the picture is that of the calling thread's, or else of the most recent one.
+    /// If a test has several simulations, the picture shows the calling thread's, or else the most recent one.
     public static var simulated: Self { SimulationTrait() }
 }
 
 extension Simulation {
     fileprivate func explanation(isFirst: Bool) -> String {
         guard isFirst else { return "seed \(seed), at \(now)" }
-        // Code that was not written for simulations may see them in any order.
+        // Code not written for simulations may depend on the order of dictionaries.
         let hasOpenOrder = capturesExecutors && getenv("SWIFT_DETERMINISTIC_HASHING") == nil
         let order = "dictionaries have another order in each process; SWIFT_DETERMINISTIC_HASHING=1 fixes it"
         // In a handler the simulation does not rest yet, and a simulation that is over has no standing.
