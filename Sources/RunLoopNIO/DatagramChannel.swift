@@ -6,16 +6,16 @@ internal import RunLoopKit
 internal import RunLoopUnix
 internal import Synchronization
 
-/// The channel of a datagram socket, whose input are envelopes of bytes.
-// Unchecked as its superclass.
+/// The channel of a datagram socket, whose input consists of envelopes of bytes.
+// Unchecked like its superclass.
 final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable {
     private typealias Envelope = AddressedEnvelope<NIOCore.ByteBuffer>
 
     private struct Write {
         let bytes: NIOCore.ByteBuffer
-        /// The receiver; `nil` for the peer that the socket is connected to.
+        /// The receiver; `nil` for the connected peer.
         let receiver: SocketAddress?
-        /// The address that it leaves from, and its mark for congestion.
+        /// The source address and the congestion mark.
         let metadata: Envelope.Metadata?
         let promise: EventLoopPromise<Void>?
     }
@@ -29,15 +29,15 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
     private var messagesPerCall = 16
 
     private let writability = Atomic(true)
-    /// What was written, and what of it was handed to the socket.
+    /// The writes that have not been handed to the socket.
     private var writes = MarkedCircularBuffer<Write>(initialCapacity: 4)
     private var handedOver = CircularBuffer<Write>()
-    /// The number of bytes of both.
+    /// The number of bytes in `writes` and `handedOver`.
     private var pendingBytes = 0
     private var waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 * 1024, high: 64 * 1024)
 
     override init(on eventLoop: RunLoopEventLoop, parent: (any Channel)? = nil) {
-        // The water marks tell the program when to stop, as in other channels.
+        // As in other channels, the water marks limit the output.
         options.maximumOutput = .max
         super.init(on: eventLoop, parent: parent)
     }
@@ -53,7 +53,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         }
     }
 
-    /// Connects a socket that is bound, or a new one.
+    /// Connects a bound socket, or a new one.
     override func connect0(to address: SocketAddress, promise: EventLoopPromise<Void>?) {
         guard let datagrams, isLive else {
             return open(promise) { loop, receive in
@@ -72,7 +72,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         }
     }
 
-    /// Takes over a descriptor with datagrams.
+    /// Takes over a datagram socket.
     func adopt(_ descriptor: Int32, promise: EventLoopPromise<Void>?) {
         open(promise) { loop, receive in
             let datagrams = try DatagramSocket(
@@ -91,7 +91,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         guard state == .registered, let loop = loopOfChannel.loop else {
             return fail(promise, ChannelError.inappropriateOperationForState)
         }
-        // Later would be too late for these.
+        // These options take effect only before the socket is bound.
         options.reusesAddress = isSet(SO_REUSEADDR)
         options.reusesPort = isSet(SO_REUSEPORT)
         options.budget = messagesPerRead * messagesPerCall
@@ -131,7 +131,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         pipeline.syncOperations.fireChannelRead(NIOAny(envelope))
     }
 
-    /// The facts that the options ask for.
+    /// Returns the metadata that the options ask for.
     private func metadata(of header: DatagramSocket.Header) -> Envelope.Metadata? {
         guard reportsCongestion || reportsPackets else { return nil }
         let asked = reportsPackets ? header.localAddress.flatMap { SocketAddress($0) } : nil
@@ -189,14 +189,14 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         send()
     }
 
-    /// Hands the flushed datagrams to the socket, which sends as many with a call as it can.
+    /// Hands the flushed datagrams to the socket, which sends as many per system call as it can.
     private func send() {
         guard isLive, let datagrams else { return }
         datagrams.sendTogether {
             while writes.hasMark, let write = writes.popFirst() {
                 let (receiver, source): (Endpoint?, Endpoint?)
                 do {
-                    // The socket puts equally long datagrams together by itself.
+                    // The socket combines datagrams of equal length by itself.
                     if write.metadata?.segmentSize != nil { throw ChannelError.operationUnsupported }
                     receiver = try write.receiver.map(Endpoint.init)
                     source = try (write.metadata?.packetInfo?.destinationAddress).map(Endpoint.init)
@@ -214,7 +214,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         }
     }
 
-    /// A datagram was sent, or cannot be.
+    /// Completes the write of a datagram that was sent or has failed.
     private func left(_ write: Write, _ error: (any Error)?) {
         pendingBytes -= write.bytes.readableBytes
         let becomesWritable = !isWritable && pendingBytes < waterMark.low
@@ -312,7 +312,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
 }
 
 extension NIOExplicitCongestionNotificationState {
-    /// The lower two bits of a type of service.
+    /// The lower two bits of the type of service.
     fileprivate var typeOfService: UInt8 {
         switch self {
         case .transportNotCapable: 0

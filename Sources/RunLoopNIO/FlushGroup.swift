@@ -2,28 +2,29 @@
 internal import RunLoopCore
 internal import RunLoopKit
 
-/// The channels whose flushed output waits until others that were found ready with them have been read.
+/// The channels whose flushed output waits until other channels that became ready with them have been read.
 ///
-/// Output that reaches a sleeping process wakes it, which takes up to a tenth of the processor time of an exchange; output
-/// that follows soon finds it awake. Redis sends the replies of a pass together, too. Here the first reply leaves at
-/// once, and then four at a time: receivers begin their work early, and no output waits for the handlers of more than
-/// three other channels. After handlers that take long it begins anew.
-// On the loop's thread only. For `@exclusivity(unchecked)`, see the channels.
+/// Output that wakes a sleeping process costs up to a tenth of the processor time of an exchange; output that follows
+/// soon finds the process awake. Redis also sends the replies of a pass together. Here the first reply leaves at once,
+/// and later ones in groups of four, so that receivers start early, and no output waits for the handlers of more than
+/// three other channels. After slow handlers, the next reply again leaves at once.
+// Used on the loop's thread only. For `@exclusivity(unchecked)`, see the channels.
 final class FlushGroup {
     @exclusivity(unchecked) private var channels: [LoopChannel] = []
-    /// Whether the next channel to be read is the first one, whose output leaves at once.
+    /// True if the output of the next channel to be read leaves at once.
     @exclusivity(unchecked) private(set) var isFresh = true
-    /// The number of channels that were read since output was sent.
+    /// The number of channels that have been read since output was last sent.
     @exclusivity(unchecked) private var readCount = 0
-    /// The time when that was.
+    /// The time when `takesLong(on:)` last read the clock.
     @exclusivity(unchecked) private var lastSent = RunLoop.Instant.distantPast
     @exclusivity(unchecked) private var isSendPosted = false
 
     private static let size = 4
-    /// The longest time that a channel may take if others are to wait for it: a few times that of a request of HTTP.
+    /// The longest average time per channel, in nanoseconds, for which output waits: a few times as long as an HTTP
+    /// request takes.
     private static let longestRead: Int64 = 100_000
 
-    /// Sends the output of `channel` with that of the others, or earlier if a handler runs the loop.
+    /// Adds a channel, whose output leaves with the group's, or earlier if a handler runs the loop.
     ///
     /// - Returns: `false` if the loop has ended.
     func add(_ channel: LoopChannel) -> Bool {
@@ -39,7 +40,7 @@ final class FlushGroup {
         return true
     }
 
-    /// Called when a channel has been read and its handlers have returned.
+    /// Notes that a channel has been read and its handlers have returned.
     func channelWasRead(on loop: RunLoop?) {
         readCount += 1
         let isLast = loop?.hasReadyDescriptors != true
@@ -49,7 +50,7 @@ final class FlushGroup {
         readCount = 0
     }
 
-    /// Whether the channels took long that were read since output was sent before.
+    /// Returns whether the channels read since the last output were slow.
     private func takesLong(on loop: RunLoop) -> Bool {
         let begin = max(lastSent, loop.passTime)
         lastSent = loop.now

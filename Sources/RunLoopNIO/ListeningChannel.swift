@@ -4,8 +4,8 @@ internal import NIOCore
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// The channel of a listener, whose input are the channels of its connections.
-// Unchecked as its superclass.
+/// The channel of a listener, whose input consists of the channels of its connections.
+// Unchecked like its superclass.
 final class ListeningChannel: LoopChannel, @unchecked Sendable {
     private let children: any EventLoopGroup
     private let layer: StreamChannel.Layer?
@@ -14,10 +14,10 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
 
     /// - Parameters:
     ///   - children: the event loops of the connections, in turn.
-    ///   - layer: lays a stream over each connection's, such as TLS.
+    ///   - layer: wraps each connection's stream in another, such as TLS.
     init(on eventLoop: RunLoopEventLoop, children: any EventLoopGroup, under layer: StreamChannel.Layer?) {
         (self.children, self.layer) = (children, layer)
-        // A handler that stops reading gets few more.
+        // Limits the connections that still reach a handler after it stops reading.
         options.budget = 4
         super.init(on: eventLoop)
     }
@@ -32,7 +32,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
         }
     }
 
-    /// Accepts on a descriptor that listens already.
+    /// Accepts on a descriptor that is already listening.
     func adopt(_ descriptor: Int32, promise: EventLoopPromise<Void>?) {
         listen(promise) { loop in
             try Listener(
@@ -46,7 +46,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
         guard state == .registered, let loop = loopOfChannel.loop else {
             return fail(promise, ChannelError.inappropriateOperationForState)
         }
-        // Later would be too late for this one.
+        // This option takes effect only before the socket is bound.
         options.reusesPort = isSet(SO_REUSEPORT)
         do {
             let listener = try make(loop)
@@ -99,7 +99,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
         listener?.takesConnections = false
     }
 
-    /// A connection that the handlers of the pipeline have let through.
+    /// Begins a connection that has passed through the handlers of the pipeline.
     override func channelRead0(_ data: NIOAny) {
         if let channel = tryUnwrapData(data, as: (any Channel).self) { Self.begin(channel) }
     }
@@ -112,8 +112,8 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
 
     // MARK: Closing
 
-    /// Closing the input accepts the connections that wait, whose peers may have sent a request. The channel itself stays
-    /// open for them; the `AcceptingHandler` closes it.
+    /// Closes the channel. Closing only the input first accepts the waiting connections, whose peers may have sent a
+    /// request; the channel stays open for them until the `AcceptingHandler` closes it.
     override func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard mode == .input, isOpen, let listener = listener.take() else {
             return super.close0(error: error, mode: mode, promise: promise)

@@ -6,17 +6,17 @@ internal import RunLoopKit
 internal import RunLoopUnix
 internal import Synchronization
 
-/// The part that all channels of a run loop share: the states, the answers to any thread, and the options.
+/// The base class of a run loop's channels, with their states, their thread-safe properties, and their options.
 // Unchecked: all state without a lock is used on the loop's thread only.
 class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecked Sendable {
     enum State {
         case fresh, registered
-        /// Active, though the handlers do not know it yet.
+        /// Active, but the handlers have not been notified.
         case activating
         case active, closed
     }
 
-    /// Values that any thread may ask for.
+    /// The values that any thread may read.
     struct Shared {
         var local: SocketAddress?
         var remote: SocketAddress?
@@ -33,7 +33,7 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
     @exclusivity(unchecked) final private(set) var state = State.fresh
     @exclusivity(unchecked) final var readPending = false
     @exclusivity(unchecked) final private(set) var autoRead = true
-    /// Options of the socket that were set before there was one.
+    /// The socket options that were set before there was a socket.
     final var socketOptions: [SocketOption] = []
 
     init(on eventLoop: RunLoopEventLoop, parent: (any Channel)? = nil) {
@@ -48,8 +48,9 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
     final var pipeline: ChannelPipeline { storedPipeline }
     final var closeFuture: EventLoopFuture<Void> { closePromise.futureResult }
 
-    /// Calls the handlers, on the loop's thread.
-    // Uncounted, because the channel keeps its pipeline: each message took three references more.
+    /// Calls `body` with the pipeline's operations. Called on the loop's thread.
+    // Unretained, because the channel keeps its pipeline: retaining it took three more reference-count updates per
+    // message.
     @inline(__always)
     final func withHandlers(_ body: (ChannelPipeline.SynchronousOperations) -> Void) {
         Unmanaged.passUnretained(storedPipeline)._withUnsafeGuaranteedRef { body($0.syncOperations) }
@@ -94,7 +95,7 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
         pipeline.syncOperations.fireChannelRegistered()
     }
 
-    /// Prepares the channel of a bootstrap and begins; closes it if any of that fails.
+    /// Applies a bootstrap's options and initializer, and then calls `body`; closes the channel if any of these fail.
     final func prepare(
         _ options: ChannelOptions.Storage, _ initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?,
         then body: @escaping @Sendable () -> EventLoopFuture<Void>
@@ -109,22 +110,22 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
             }
     }
 
-    /// Makes the channel active, without a word to the handlers.
+    /// Makes the channel active without notifying the handlers.
     final func beginActivation(_ promise: EventLoopPromise<Void>?) {
         state = .activating
         activity.store(true, ordering: .relaxed)
         promise?.succeed(())
     }
 
-    /// Tells the handlers of an active channel that it is.
+    /// Notifies the handlers that the channel is active.
     final func finishActivation() {
         state = .active
         pipeline.syncOperations.fireChannelActive()
     }
 
-    /// Closes the channel and tells the handlers.
+    /// Closes the channel and notifies the handlers.
     ///
-    /// - Parameter release: called when the channel is closed already, and nobody has been told.
+    /// - Parameter release: called when the channel is closed, before promises and handlers are notified.
     final func closeAll(_ promise: EventLoopPromise<Void>?, release: () -> Void) {
         let former = state
         state = .closed
@@ -142,13 +143,13 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
         }
     }
 
-    /// Ends with the loop, or closes the channel, whose descriptor can no longer be watched.
+    /// Ends the event loop with its run loop, or closes a channel whose descriptor can no longer be watched.
     final func lostItsLoop() {
         guard !loopOfChannel.endsWithLoop() else { return }
         close0(error: IOError(errnoCode: EBADF, reason: "watch the descriptor"), mode: .all, promise: nil)
     }
 
-    /// Asks the handlers to read, if nobody has.
+    /// Asks the handlers to read if no read is pending and the channel reads automatically.
     func readIfNeeded() {
         if isLive, !readPending, autoRead { withHandlers { $0.read() } }
     }
@@ -167,12 +168,12 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
 
     func flush0() {}
 
-    /// Sends the output that has waited in the event loop's group.
+    /// Sends the output that the event loop's flush group has deferred.
     func sendDeferred() {}
 
     func read0() {}
 
-    /// Reads no more until the handlers ask for it.
+    /// Stops reading until the handlers ask for input.
     func pauseReading() { readPending = false }
 
     func channelRead0(_ data: NIOAny) {}
@@ -187,7 +188,7 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
         closeAll(promise) { release(error) }
     }
 
-    /// Releases the socket of a channel that is closed already, and fails its output.
+    /// Releases the socket of a closed channel, and fails its output.
     func release(_ error: any Error) {}
 
     private func refuse(_ promise: EventLoopPromise<Void>?) {
@@ -196,10 +197,10 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
 
     // MARK: Options
 
-    /// The descriptor for options of the socket; `nil` if there is none yet.
+    /// The descriptor for socket options; `nil` if there is none yet.
     var socket: Int32? { nil }
 
-    /// Whether an option of the socket was switched on before there was one.
+    /// Returns whether a socket option was switched on before there was a socket.
     final func isSet(_ name: Int32) -> Bool {
         socketOptions.contains { option, value in
             option.optionLevel == .socket && option.optionName.rawValue == name && value != 0
@@ -251,17 +252,17 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
         return value
     }
 
-    /// Called when the program has chosen the allocator of buffers.
+    /// Responds to the program's choice of a buffer allocator.
     func allocatorWasChosen() {}
 
-    /// Sets an option that not all channels have; `false` if this one does not.
+    /// Sets an option that only some channels have; `false` if this channel does not have it.
     func set(_ option: Any, to value: Any) -> Bool { false }
 
-    /// The value of an option that not all channels have.
+    /// Returns the value of an option that only some channels have.
     func value(of option: Any) -> Any? { nil }
 }
 
-/// An option of a socket, with its value.
+/// A socket option with its value.
 typealias SocketOption = (option: ChannelOptions.Types.SocketOption, value: SocketOptionValue)
 
 extension SystemCalls {

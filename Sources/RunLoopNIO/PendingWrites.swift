@@ -3,43 +3,43 @@ internal import Glibc
 internal import NIOCore
 internal import RunLoopUnix
 
-/// The output of a channel, from `write` until the stream has taken it.
+/// The output of a channel, from `write` until the stream has accepted it.
 ///
-/// Its queue is read in place: each copy of a write counts references to its bytes and its promise, and SwiftNIO's
-/// `MarkedCircularBuffer` makes one for each look at a write.
+/// The queue is read in place, because each copy of a write retains its bytes and its promise, and SwiftNIO's
+/// `MarkedCircularBuffer` copies a write each time it is read.
 struct PendingWrites {
     private struct Write {
         var data: IOData
-        /// The number of bytes that are still to be sent.
+        /// The number of bytes still to be sent.
         var rest: Int
         let promise: EventLoopPromise<Void>?
     }
 
     /// The result of handing output to a stream.
     enum Progress {
-        /// All that was offered is written.
+        /// The stream has accepted everything offered.
         case complete
-        /// The stream has taken some, and may take more.
+        /// The stream has accepted a part, and may accept more.
         case partial
-        /// The stream takes no more for now.
+        /// The stream accepts no more for now.
         case blocked
         case failed
     }
 
     private var writes: ContiguousArray<Write> = []
-    /// The place of the first write that is still to be sent. The places before it hold nothing.
+    /// The index of the first unsent write. The elements before it are empty.
     private var head = 0
-    /// The place behind the last write that is flushed.
+    /// The index after the last flushed write.
     private var flushed = 0
-    /// The number of bytes that wait, flushed or not.
+    /// The number of waiting bytes, flushed or not.
     private(set) var bytes = 0
     /// The number of writes with a promise.
     private var promises = 0
 
     private static let nothing = Write(data: .byteBuffer(ByteBuffer()), rest: 0, promise: nil)
-    /// The most pieces that are sent together, and the most writes whose memory is kept for the next ones.
+    /// The maximum number of pieces sent together, and of writes whose memory is kept for reuse.
     private static let mostPieces = 64
-    /// The most bytes of a file that are read at a time.
+    /// The maximum number of bytes read from a file at a time.
     private static let mostOfFile = 64 * 1024
 
     var isEmpty: Bool { head == writes.count }
@@ -57,8 +57,8 @@ struct PendingWrites {
 
     /// Hands flushed output to the stream once.
     ///
-    /// - Parameter completed: receives the promises of writes of which the stream has all bytes, for the caller to
-    ///   fulfil when its own state is in order.
+    /// - Parameter completed: receives the promises of writes that the stream has accepted completely; the caller
+    ///   fulfils them once its own state is consistent.
     mutating func write(to stream: any ByteStream, completed: inout [EventLoopPromise<Void>]) -> Progress {
         guard hasFlushed else { return .complete }
         var (offered, count) = (writes[head].rest, 1)
@@ -83,7 +83,7 @@ struct PendingWrites {
         return withUnsafeTemporaryAllocation(of: UnsafeRawBufferPointer.self, capacity: most) { pieces in
             var (offered, count) = (0, 0)
             while count < most, case .byteBuffer(let buffer) = writes[head + count].data {
-                // The bytes stay where they are after the closure: `writes` keeps their storage.
+                // The bytes do not move after the closure, because `writes` keeps their storage.
                 buffer.withUnsafeReadableBytes { pieces.initializeElement(at: count, to: $0) }
                 offered += writes[head + count].rest
                 count += 1
@@ -93,7 +93,7 @@ struct PendingWrites {
         }
     }
 
-    /// Writes the next bytes of a file, which are read anew if the stream does not take them.
+    /// Writes the next bytes of a file. Bytes that the stream does not accept are read again.
     private func writePart(of region: FileRegion, to stream: any ByteStream) -> StreamResult {
         let wanted = min(Self.mostOfFile, region.readableBytes)
         guard wanted > 0 else { return .done(0) }
@@ -101,13 +101,13 @@ struct PendingWrites {
             let read = try? region.fileHandle.withUnsafeFileDescriptor { descriptor in
                 pread(descriptor, room.baseAddress, wanted, off_t(region.readerIndex))
             }
-            // Nothing can take the place of bytes that the file does not have.
+            // Bytes missing from the file cannot be replaced.
             guard let read, read > 0 else { return .failed }
             return stream.write(UnsafeRawBufferPointer(rebasing: room.prefix(read)))
         }
     }
 
-    /// Removes output that the stream has taken.
+    /// Removes output that the stream has accepted.
     private mutating func take(_ count: Int, ofFirst offered: Int, _ completed: inout [EventLoopPromise<Void>]) {
         var rest = count
         bytes -= count
@@ -127,10 +127,10 @@ struct PendingWrites {
         letGo(since: first)
     }
 
-    /// Releases the writes before the first one that is still to be sent.
+    /// Releases the writes before the first unsent one.
     private mutating func letGo(since first: Int) {
         if head == writes.count {
-            // There is one nearly always, and `removeAll` takes 119 instructions in place of 32.
+            // Nearly always there is one write, for which `removeAll` takes 119 instructions instead of 32.
             if head == 1 { writes.removeLast() } else { writes.removeAll(keepingCapacity: head <= Self.mostPieces) }
             (head, flushed) = (0, 0)
         } else if head >= Self.mostPieces, head > writes.count / 2 {
@@ -141,7 +141,7 @@ struct PendingWrites {
         }
     }
 
-    /// Removes everything, and returns the promises.
+    /// Removes all writes, and returns their promises.
     mutating func removeAll() -> [EventLoopPromise<Void>] {
         defer { self = PendingWrites() }
         return writes[head...].compactMap(\.promise)

@@ -3,11 +3,11 @@ internal import NIOCore
 public import RunLoopKit
 
 extension RunLoop {
-    /// The run loop as an event loop of SwiftNIO, in the common modes. The same object each time. On the loop's thread.
+    /// The run loop as a SwiftNIO event loop in the common modes, always the same object. Use it on the loop's thread.
     public var nio: RunLoopEventLoop { nio(inModes: .common) }
 
-    /// The run loop as an event loop of SwiftNIO, in some modes. The same object each time for the same modes. On the
-    /// loop's thread.
+    /// Returns the run loop as a SwiftNIO event loop in the given modes, always the same object for the same modes.
+    /// Call it on the loop's thread.
     ///
     /// - Parameter modes: the modes in which tasks, timers and channels of the event loop are served.
     public func nio(inModes modes: Modes) -> RunLoopEventLoop {

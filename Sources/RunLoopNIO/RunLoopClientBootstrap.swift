@@ -5,7 +5,7 @@ internal import RunLoopKit
 public import RunLoopTLS
 internal import RunLoopUnix
 
-/// Connects with the handlers of SwiftNIO, on run loops.
+/// A bootstrap for clients that use SwiftNIO's handlers on run loops.
 ///
 /// ```swift
 /// let channel = try await RunLoopClientBootstrap(group: loop.nio)
@@ -14,8 +14,8 @@ internal import RunLoopUnix
 ///     .get()
 /// ```
 ///
-/// The counterpart of SwiftNIO's `ClientBootstrap`, which demands event loops of its own. Not `Sendable`; used by one
-/// thread at a time. In a simulation the connection is one of its loop's host.
+/// Replaces SwiftNIO's `ClientBootstrap`, which accepts only SwiftNIO's event loops. Not `Sendable`; only one thread at
+/// a time may use it. In a simulation, the connection belongs to its loop's host.
 public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
     private let group: any EventLoopGroup
     private var options = ChannelOptions.Storage()
@@ -23,13 +23,13 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
     private var timeout = TimeAmount.seconds(10)
     private var tls: (context: TLSClientContext, serverName: String?)?
 
-    /// - Parameter group: the event loop of the connection, or a group of which one is.
+    /// - Parameter group: the connection's event loop, or a group that contains it.
     /// - Precondition: the event loops are ``RunLoopEventLoop``s.
     public init(group: any EventLoopGroup) {
         self.group = group
     }
 
-    /// Prepares the channel before it is active.
+    /// Sets the closure that prepares the channel before it is active.
     @preconcurrency
     public func channelInitializer(_ handler: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>) -> Self {
         initializer = handler
@@ -45,16 +45,16 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
         }
     }
 
-    /// Has the connection speak TLS.
+    /// Makes the connection speak TLS.
     ///
-    /// The connect future succeeds before the handshake. When that is done, the channel becomes active, and
-    /// `TLSUserEvent.handshakeCompleted` has the application protocol; whatever is written before is sent then. If it
-    /// fails, the handlers receive the `TLSError`, and the channel closes without having been active.
+    /// The connect future succeeds before the handshake. After the handshake, the channel becomes active, earlier
+    /// writes are sent, and `TLSUserEvent.handshakeCompleted` has the application protocol. If the handshake fails, the
+    /// handlers receive the `TLSError`, and the channel closes without having been active.
     ///
     /// - Parameters:
     ///   - context: the settings.
-    ///   - serverName: the name or the address in digits that the server's certificate must be for; the host or the
-    ///     address that is connected to unless given.
+    ///   - serverName: the name or the address in digits that the server's certificate must be for; by default the host
+    ///     or the address of the connection.
     public func tls(_ context: TLSClientContext, serverName: String? = nil) -> Self {
         tls = (context, serverName)
         return self
@@ -71,15 +71,15 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
         return self
     }
 
-    /// How long connecting may take, all addresses together; 10 s unless set.
+    /// Sets the time that connecting may take, for all addresses together; by default 10 s.
     public func connectTimeout(_ timeout: TimeAmount) -> Self {
         self.timeout = timeout
         return channelOption(ChannelOptions.connectTimeout, value: timeout)
     }
 
-    /// Looks up a host and connects to the first of its addresses that answers, as RFC 8305 says.
+    /// Looks up a host and connects to the first of its addresses that answers, as in RFC 8305.
     ///
-    /// The channel is made once the socket is connected.
+    /// The channel is made after the socket is connected.
     public func connect(host: String, port: Int) -> EventLoopFuture<any Channel> {
         let eventLoop = RunLoopEventLoop.of(group)
         let timeout = timeout
@@ -149,7 +149,7 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
     /// - Parameters:
     ///   - host: a name, or an address in digits.
     ///   - port: the port.
-    ///   - channelInitializer: prepares the channel, in place of ``channelInitializer(_:)``.
+    ///   - channelInitializer: prepares the channel, instead of ``channelInitializer(_:)``.
     /// - Returns: the result of the initializer, for example a `NIOAsyncChannel`.
     public func connect<Output: Sendable>(
         host: String, port: Int,
@@ -158,14 +158,14 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
         try await connect(channelInitializer) { $0.connect(host: host, port: port) }.get()
     }
 
-    /// Connects to an address; see the form with a host.
+    /// Connects to an address; see ``connect(host:port:channelInitializer:)``.
     public func connect<Output: Sendable>(
         to address: SocketAddress, channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws -> Output {
         try await connect(channelInitializer) { $0.connect(to: address) }.get()
     }
 
-    /// Connects to the path of a Unix socket; see the form with a host.
+    /// Connects to the path of a Unix socket; see ``connect(host:port:channelInitializer:)``.
     public func connect<Output: Sendable>(
         unixDomainSocketPath path: String,
         channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
@@ -199,9 +199,9 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
 extension RunLoopClientBootstrap: Sendable {}
 
 extension Channel {
-    /// The session of RunLoopTLS below a channel of ``RunLoopServerBootstrap`` or ``RunLoopClientBootstrap``, for
-    /// example for the certificate of the peer; `nil` if the channel does not speak TLS, or is closed. On the event
-    /// loop's thread.
+    /// The TLS session below a channel of ``RunLoopServerBootstrap`` or ``RunLoopClientBootstrap``, which has, for
+    /// example, the subject of the peer's certificate; `nil` if the channel does not speak TLS or is closed. Use it on
+    /// the event loop's thread.
     public var tls: TLSSession? {
         eventLoop.preconditionInEventLoop()
         return (self as? StreamChannel)?.tls

@@ -1,7 +1,7 @@
 #if Adapters
 public import NIOCore
 
-/// Sends and receives datagrams with the handlers of SwiftNIO, on run loops.
+/// A bootstrap for datagram channels that use SwiftNIO's handlers on run loops.
 ///
 /// ```swift
 /// let channel = try await RunLoopDatagramBootstrap(group: loop.nio)
@@ -10,28 +10,28 @@ public import NIOCore
 ///     .get()
 /// ```
 ///
-/// Input is an `AddressedEnvelope<ByteBuffer>`; a Unix socket without a name is an address with an empty path. Output is an
-/// envelope, or a `ByteBuffer` for the peer that the socket is connected to. The promise of a write succeeds when the system has the
-/// datagram. The channel is a `MulticastChannel`. A datagram that a peer refuses is an error for the handlers; the channel
-/// stays open.
+/// Input is an `AddressedEnvelope<ByteBuffer>`; a Unix socket without a name is an address with an empty path. Output
+/// is an envelope, or a `ByteBuffer` for the connected peer. The promise of a write succeeds when the system has
+/// accepted the datagram. The channel is a `MulticastChannel`. If a peer refuses a datagram, the handlers receive an
+/// error, and the channel stays open.
 ///
-/// The options for the size of datagrams, the number for a read, and for shared addresses count before the socket is
-/// bound. A datagram longer than `recvAllocator` allows, 65,535 bytes unless set, is truncated.
+/// The options for the size of datagrams, their number per read, and shared addresses take effect only before the
+/// socket is bound. Datagrams longer than `recvAllocator` allows, by default 65,535 bytes, are truncated.
 ///
-/// The counterpart of SwiftNIO's `DatagramBootstrap`, which demands event loops of its own. Not `Sendable`; used by one
-/// thread at a time. In a simulation the socket is one of its loop's host.
+/// Replaces SwiftNIO's `DatagramBootstrap`, which accepts only SwiftNIO's event loops. Not `Sendable`; only one thread
+/// at a time may use it. In a simulation, the socket belongs to its loop's host.
 public final class RunLoopDatagramBootstrap {
     private let group: any EventLoopGroup
     private var options = ChannelOptions.Storage()
     private var initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
 
-    /// - Parameter group: the event loop of the socket, or a group of which one is.
+    /// - Parameter group: the socket's event loop, or a group that contains it.
     /// - Precondition: the event loops are ``RunLoopEventLoop``s.
     public init(group: any EventLoopGroup) {
         self.group = group
     }
 
-    /// Prepares the channel before it is active.
+    /// Sets the closure that prepares the channel before it is active.
     public func channelInitializer(_ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>) -> Self {
         self.initializer = initializer
         return self
@@ -43,7 +43,7 @@ public final class RunLoopDatagramBootstrap {
         return self
     }
 
-    /// Receives at an address in digits. With port 0 the system chooses; the channel's `localAddress` has the port.
+    /// Receives at an address in digits. Port 0 lets the system choose; the channel's `localAddress` has the port.
     public func bind(host: String, port: Int) -> EventLoopFuture<any Channel> {
         open { $0.pipeline.bind(to: try SocketAddress(ipAddress: host, port: port), promise: $1) }
     }
@@ -58,17 +58,17 @@ public final class RunLoopDatagramBootstrap {
         open { $0.pipeline.bind(to: try SocketAddress(unixDomainSocketPath: path), promise: $1) }
     }
 
-    /// Has an address in digits as the only peer; the system chooses the own address.
+    /// Connects to an address in digits as the only peer; the system chooses the local address.
     public func connect(host: String, port: Int) -> EventLoopFuture<any Channel> {
         open { $0.pipeline.connect(to: try SocketAddress(ipAddress: host, port: port), promise: $1) }
     }
 
-    /// Has an address as the only peer; the system chooses the own address.
+    /// Connects to an address as the only peer; the system chooses the local address.
     public func connect(to address: SocketAddress) -> EventLoopFuture<any Channel> {
         open { $0.pipeline.connect(to: address, promise: $1) }
     }
 
-    /// Has the path of a Unix socket as the only peer. The own socket has no name, so it gets no answers.
+    /// Connects to the path of a Unix socket as the only peer. The local socket has no name, so it receives no answers.
     public func connect(unixDomainSocketPath path: String) -> EventLoopFuture<any Channel> {
         open { $0.pipeline.connect(to: try SocketAddress(unixDomainSocketPath: path), promise: $1) }
     }

@@ -1,5 +1,5 @@
 #if Adapters
-// SwiftNIO has its queues in the signature of a requirement.
+// Dispatch queues are in the signature of one of SwiftNIO's requirements.
 public import Dispatch
 internal import Glibc
 public import NIOCore
@@ -7,33 +7,33 @@ internal import RunLoopCore
 public import RunLoopKit
 internal import Synchronization
 
-/// A run loop as an event loop of SwiftNIO.
+/// A run loop as a SwiftNIO event loop.
 ///
-/// Tasks, timers and channels of the event loop are served while the run loop runs in its modes. Nothing runs on another
-/// thread. `Sendable`; as for other event loops, most functions may be called on any thread.
+/// Tasks, timers and channels of the event loop are served while the run loop runs in its modes, on its thread alone.
+/// `Sendable`; as with other event loops, most functions may be called on any thread.
 ///
-/// If the run loop ends, its channels close, the tasks that were submitted still run, and scheduled tasks fail with
-/// `EventLoopError.shutdown`. Whatever is submitted afterwards fails in the same way.
+/// When the run loop ends, its channels close, submitted tasks still run, and scheduled tasks fail with
+/// `EventLoopError.shutdown`, as do all tasks submitted afterwards.
 ///
 /// Follows the behaviour of SwiftNIO's `SelectableEventLoop`.
 public final class RunLoopEventLoop: EventLoop {
     /// The modes in which the tasks, timers and channels are served.
     public let modes: RunLoop.Modes
 
-    /// Requests that any thread may send to the run loop.
+    /// The run loop's remote, through which any thread may send requests.
     public let remote: RunLoop.Remote
 
     typealias Work = () -> Void
 
-    // Unsafe: the tasks, the ends, whether a run is posted, the buffers and the group are used on the loop's thread only.
+    // Unsafe: these properties are used on the loop's thread only.
     private nonisolated(unsafe) var tasks = CircularBuffer<Work>()
     private nonisolated(unsafe) var hasPostedRun = false
-    /// What the end of the loop has to close, by its identity.
+    /// The closures to call when the loop ends, by the identities of their objects.
     private nonisolated(unsafe) var ends: [ObjectIdentifier: (number: Int, body: Work)] = [:]
     private nonisolated(unsafe) var endsMade = 0
     nonisolated(unsafe) let readBuffers = ReadBuffers()
     nonisolated(unsafe) let flushGroup = FlushGroup()
-    /// The tasks of other threads, until the loop takes them; `nil` once the loop has ended.
+    /// The tasks that other threads have posted and the loop has not taken; `nil` once the loop has ended.
     private let posted = Locked<[@Sendable () -> Void]?>([])
     /// The thread on which the loop has begun to end; 0 until then.
     private let endingThread = Atomic<UInt>(0)
@@ -41,7 +41,7 @@ public final class RunLoopEventLoop: EventLoop {
     /// The time of `NIODeadline.now()` when the run loop's clock is at zero.
     private let clockStart: Duration
 
-    /// The most tasks that run before timers and channels have their turn.
+    /// The maximum number of tasks that run before timers and channels have their turn.
     private static let batch = 4096
 
     init(_ loop: RunLoop, modes: RunLoop.Modes) {
@@ -50,7 +50,7 @@ public final class RunLoopEventLoop: EventLoop {
         clockStart = loop.world.monotonicStart
     }
 
-    /// Whether the calling thread is the one of the run loop. Any thread; O(1).
+    /// A Boolean value that indicates whether the calling thread is the run loop's. Any thread; O(1).
     public var inEventLoop: Bool { remote.isCurrent || isEndingHere }
 
     private var isEndingHere: Bool {
@@ -58,11 +58,11 @@ public final class RunLoopEventLoop: EventLoop {
         return thread != 0 && thread == UInt(pthread_self())
     }
 
-    /// The time on the run loop's clock, as `NIODeadline.now()` tells it. In a simulation it is virtual, and begins an hour
-    /// in: a time near zero is less than some handlers subtract from it. Any thread.
+    /// The time on the run loop's clock, on the scale of `NIODeadline.now()`. In a simulation, time is virtual and
+    /// begins at one hour, because some handlers subtract more than a time near zero allows. Any thread.
     public var now: NIODeadline { .uptimeNanoseconds(UInt64(clamping: (remote.now + clockStart).nanoseconds)) }
 
-    /// A deadline of SwiftNIO's, on the run loop's clock.
+    /// Converts a SwiftNIO deadline to the run loop's clock.
     fileprivate func instant(of deadline: NIODeadline) -> RunLoop.Instant {
         RunLoop.Instant(nanoseconds: Int64(clamping: deadline.uptimeNanoseconds)) - clockStart
     }
@@ -103,9 +103,9 @@ public final class RunLoopEventLoop: EventLoop {
     }
 
     private func runTasks() {
-        // A task may run the loop, whose tasks must not wait for it.
+        // A task may run the loop, and later tasks must not wait for that task.
         hasPostedRun = false
-        // Handlers have flushed that before they submitted the tasks.
+        // Handlers flushed this output before they submitted the tasks.
         flushGroup.send()
         for _ in 0..<Self.batch {
             guard let task = tasks.popFirst() else { return }
@@ -159,18 +159,18 @@ public final class RunLoopEventLoop: EventLoop {
         scheduleCallback(at: now + delay, handler: handler)
     }
 
-    /// Runs a task on the loop's thread, at once if that is the calling one.
+    /// Runs a task on the loop's thread, at once if the caller is on it.
     func onLoop(_ task: @escaping @Sendable () -> Void) {
         if inEventLoop { task() } else { execute(task) }
     }
 
     // MARK: Swift concurrency
 
-    /// The executor of the run loop for the same modes: actors of this event loop and of the run loop's are called
-    /// without a hop.
+    /// The run loop's executor for the same modes. Calls between actors of this event loop and of the run loop need no
+    /// hop.
     public var executor: any SerialExecutor { remote.executor(inModes: modes).serial }
 
-    /// The executor for the preference of a task, which then runs where the channels of this event loop live.
+    /// The executor for a task's preference. The task then runs on the thread of this event loop's channels.
     public var taskExecutor: any TaskExecutor { remote.executor(inModes: modes).task }
 
     public func enqueue(_ job: consuming ExecutorJob) {
@@ -179,7 +179,7 @@ public final class RunLoopEventLoop: EventLoop {
 
     // MARK: The end
 
-    /// Has a function called at the end of the loop, unless the object is forgotten before. On the loop's thread.
+    /// Calls a closure at the end of the loop, unless `forget(_:)` is called first. Called on the loop's thread.
     func atEnd(of object: AnyObject, _ body: @escaping () -> Void) {
         endsMade += 1
         ends[ObjectIdentifier(object)] = (endsMade, body)
@@ -189,19 +189,19 @@ public final class RunLoopEventLoop: EventLoop {
         ends[ObjectIdentifier(object)] = nil
     }
 
-    /// Ends if the run loop has ended, of which an item has heard first; `false` if the run loop lives.
+    /// Ends the event loop if the run loop has ended, which an item noticed first; `false` if the run loop lives.
     func endsWithLoop() -> Bool {
         guard loop?.hasEnded != false else { return false }
         end()
         return true
     }
 
-    /// Closes everything, runs the submitted tasks, and takes nothing more. Called on the loop's thread, once it ends.
+    /// Closes all channels, runs the submitted tasks, and accepts no more. Called on the loop's thread when it ends.
     func end() {
         guard endingThread.load(ordering: .relaxed) == 0 else { return }
         endingThread.store(UInt(pthread_self()), ordering: .relaxed)
         hasPostedRun = false
-        // The oldest first, so that a simulation ends the same each time.
+        // In the order of creation, so that every run of a simulation ends in the same way.
         while let (object, end) = ends.min(by: { $0.value.number < $1.value.number }) {
             ends[object] = nil
             end.body()
@@ -211,7 +211,7 @@ public final class RunLoopEventLoop: EventLoop {
         executeHere {}
     }
 
-    /// Fails: the run loop belongs to its thread, or to its `LoopGroup`, which ends it.
+    /// Fails with `EventLoopError.unsupportedOperation`. The run loop's thread or `LoopGroup` ends it.
     public func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
         queue.async { callback(EventLoopError.unsupportedOperation) }
     }
@@ -252,8 +252,8 @@ private final class ScheduledTask<Value>: @unchecked Sendable {
         call = eventLoop.loop?.perform(at: eventLoop.instant(of: deadline), inModes: eventLoop.modes) { self.isDue() }
     }
 
-    /// Channels first read what this pass has found, as SwiftNIO's do after a sleep: the handler of a time-out may then see
-    /// that it is none.
+    /// Runs the task after channels have read the input that this pass found, as SwiftNIO does after a sleep, so that
+    /// the handler of a time-out can see input that has just arrived.
     private func isDue() {
         if eventLoop.loop?.hasReadyDescriptors == true {
             eventLoop._executeIsolatedUnsafeUnchecked { self.run() }
@@ -271,7 +271,7 @@ private final class ScheduledTask<Value>: @unchecked Sendable {
         }
     }
 
-    /// The promise has failed already.
+    /// Releases the body and the call. The promise has already failed.
     func cancel() {
         body = nil
         call?.cancel()

@@ -1,12 +1,12 @@
 #if Adapters
-// SwiftNIO has its queues in the signature of a requirement.
+// Dispatch queues are in the signature of one of SwiftNIO's requirements.
 public import Dispatch
 public import NIOCore
 public import RunLoopKit
 public import RunLoopUnix
 internal import Synchronization
 
-/// The loops of a `LoopGroup` as event loops of SwiftNIO.
+/// The loops of a `LoopGroup` as SwiftNIO event loops.
 ///
 /// ```swift
 /// let group = RunLoopEventLoopGroup(try LoopGroup())
@@ -23,11 +23,11 @@ public final class RunLoopEventLoopGroup: EventLoopGroup {
     private let loops: LoopGroup
     private let turn = Atomic(0)
 
-    /// The event loops of a group, each made on its own thread. Blocks the calling thread meanwhile.
+    /// Creates the event loops of a group, each on its own thread. Blocks the calling thread meanwhile.
     ///
     /// - Parameters:
     ///   - group: the loops.
-    ///   - modes: the modes of the event loops; the common modes unless given.
+    ///   - modes: the modes of the event loops; by default the common modes.
     /// - Precondition: no loop of the group has ended.
     @available(
         *, noasync, message: "it blocks the calling thread; make the group before tasks begin, or on a LoopThread"
@@ -42,19 +42,19 @@ public final class RunLoopEventLoopGroup: EventLoopGroup {
         }
     }
 
-    /// The event loops in turn.
+    /// Returns the event loops in turn.
     public func next() -> any EventLoop {
         eventLoops[turn.wrappingAdd(1, ordering: .relaxed).oldValue % eventLoops.count]
     }
 
-    /// The event loop of the calling thread, or else the next one.
+    /// Returns the event loop of the calling thread, or else the next one.
     public func any() -> any EventLoop {
         eventLoops.first(where: \.inEventLoop) ?? next()
     }
 
     public func makeIterator() -> EventLoopIterator { EventLoopIterator(eventLoops) }
 
-    /// Stops the loops of the group, and calls back when all of them have ended.
+    /// Stops the loops of the group, and calls `callback` on `queue` when all have ended.
     @preconcurrency
     public func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
         loops.stop()

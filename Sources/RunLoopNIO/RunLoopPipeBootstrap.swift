@@ -2,7 +2,7 @@
 public import NIOCore
 internal import RunLoopUnix
 
-/// Reads and writes descriptors such as the ends of pipes, or terminals, with the handlers of SwiftNIO, on run loops.
+/// A bootstrap for channels on descriptors, such as pipes or terminals, that use SwiftNIO's handlers on run loops.
 ///
 /// ```swift
 /// let channel = try await RunLoopPipeBootstrap(group: loop.nio)
@@ -11,23 +11,23 @@ internal import RunLoopUnix
 ///     .get()
 /// ```
 ///
-/// The channel makes the descriptors non-blocking, owns them, and closes them also if it cannot be made. A descriptor that
-/// the system cannot wait for, such as that of a file, fails with a `DescriptorError`.
+/// The channel makes the descriptors non-blocking and owns them; if it cannot be made, they are closed. A descriptor
+/// that the system cannot wait for, such as a file's, fails with a `DescriptorError`.
 ///
-/// The counterpart of SwiftNIO's `NIOPipeBootstrap`, which demands event loops of its own. Not `Sendable`; used by one
-/// thread at a time.
+/// Replaces SwiftNIO's `NIOPipeBootstrap`, which accepts only SwiftNIO's event loops. Not `Sendable`; only one thread
+/// at a time may use it.
 public final class RunLoopPipeBootstrap {
     private let group: any EventLoopGroup
     private var options = ChannelOptions.Storage()
     private var initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
 
-    /// - Parameter group: the event loop of the channel, or a group of which one is.
+    /// - Parameter group: the channel's event loop, or a group that contains it.
     /// - Precondition: the event loops are ``RunLoopEventLoop``s.
     public init(group: any EventLoopGroup) {
         self.group = group
     }
 
-    /// Prepares the channel before it is active.
+    /// Sets the closure that prepares the channel before it is active.
     public func channelInitializer(_ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>) -> Self {
         self.initializer = initializer
         return self
@@ -39,22 +39,22 @@ public final class RunLoopPipeBootstrap {
         return self
     }
 
-    /// A channel that is read from one descriptor and written to another.
+    /// Opens a channel that reads from one descriptor and writes to another.
     public func takingOwnershipOfDescriptors(input: Int32, output: Int32) -> EventLoopFuture<any Channel> {
         open(input: input, output: output)
     }
 
-    /// A channel that is read from and written to one descriptor, such as a terminal.
+    /// Opens a channel that reads from and writes to one descriptor, such as a terminal.
     public func takingOwnershipOfDescriptor(inputOutput descriptor: Int32) -> EventLoopFuture<any Channel> {
         open(input: descriptor, output: descriptor)
     }
 
-    /// A channel that is only read. Its output is closed.
+    /// Opens a channel that only reads; its output is closed.
     public func takingOwnershipOfDescriptor(input: Int32) -> EventLoopFuture<any Channel> {
         open(input: input, output: nil)
     }
 
-    /// A channel that is only written. Its input is closed; that the reader has gone is noticed by the next write.
+    /// Opens a channel that only writes; its input is closed. If the reader has closed its end, the next write fails.
     public func takingOwnershipOfDescriptor(output: Int32) -> EventLoopFuture<any Channel> {
         open(input: nil, output: output)
     }

@@ -3,7 +3,7 @@ public import NIOCore
 internal import RunLoopCore
 public import RunLoopTLS
 
-/// Listens for connections with the handlers of SwiftNIO, on run loops.
+/// A bootstrap for servers that use SwiftNIO's handlers on run loops.
 ///
 /// ```swift
 /// let server = try await RunLoopServerBootstrap(group: loop.nio)
@@ -17,11 +17,11 @@ public import RunLoopTLS
 ///     .get()
 /// ```
 ///
-/// `server.close()` resets the connections that the system has made and the server has not accepted yet.
+/// `server.close()` resets the connections that the system has established and the server has not accepted.
 /// `server.close(mode: .input)` accepts them first; on SwiftNIO's own listeners that mode is an error.
 ///
-/// The counterpart of SwiftNIO's `ServerBootstrap`, which demands event loops of its own. Not `Sendable`; used by one
-/// thread at a time. In a simulation the server is one of its loop's host.
+/// Replaces SwiftNIO's `ServerBootstrap`, which accepts only SwiftNIO's event loops. Not `Sendable`; only one thread at
+/// a time may use it. In a simulation, the server belongs to its loop's host.
 public final class RunLoopServerBootstrap {
     private let group: any EventLoopGroup
     private let childGroup: any EventLoopGroup
@@ -32,15 +32,15 @@ public final class RunLoopServerBootstrap {
     private var childInitializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
 
     /// - Parameters:
-    ///   - group: the event loop that accepts, or a group of which one does.
-    ///   - childGroup: the event loops of the connections, in turn; those of `group` unless given.
+    ///   - group: the event loop that accepts connections, or a group that contains it.
+    ///   - childGroup: the event loops of the connections, in turn; by default `group`.
     /// - Precondition: the event loops are ``RunLoopEventLoop``s.
     public init(group: any EventLoopGroup, childGroup: (any EventLoopGroup)? = nil) {
         self.group = group
         self.childGroup = childGroup ?? group
     }
 
-    /// Prepares the channel of the listener, before it listens.
+    /// Sets the closure that prepares the listener's channel before it listens.
     public func serverChannelInitializer(
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
     ) -> Self {
@@ -48,7 +48,8 @@ public final class RunLoopServerBootstrap {
         return self
     }
 
-    /// Prepares the channel of each connection, before it is active. A failure closes the connection.
+    /// Sets the closure that prepares the channel of each connection before it is active. A failure closes the
+    /// connection.
     public func childChannelInitializer(
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
     ) -> Self {
@@ -56,12 +57,12 @@ public final class RunLoopServerBootstrap {
         return self
     }
 
-    /// Has each connection speak TLS.
+    /// Makes each connection speak TLS.
     ///
-    /// The handshake comes before the connection's handlers: when it is done, the channel becomes active, and
-    /// `TLSUserEvent.handshakeCompleted` has the application protocol, for SwiftNIO's
-    /// `ApplicationProtocolNegotiationHandler` and others. If it fails, the handlers receive the `TLSError`, and the
-    /// channel closes without having been active. See `tls` of a channel for its session.
+    /// After the handshake, the channel becomes active, and `TLSUserEvent.handshakeCompleted` has the application
+    /// protocol, for SwiftNIO's `ApplicationProtocolNegotiationHandler` and others. If the handshake fails, the
+    /// handlers receive the `TLSError`, and the channel closes without having been active. A channel's `tls` property
+    /// has its session.
     ///
     /// - Parameter context: called for each connection, on its event loop's thread; return another context when
     ///   certificates have changed.
@@ -84,7 +85,7 @@ public final class RunLoopServerBootstrap {
 
     /// Listens on an address in digits. Port 0 lets the system choose; the channel's `localAddress` has the port.
     ///
-    /// - Returns: the channel of the listener; it fails with an `IOError`, for example with `EADDRINUSE`.
+    /// - Returns: a future of the listener's channel, which fails with an `IOError`, for example with `EADDRINUSE`.
     public func bind(host: String, port: Int) -> EventLoopFuture<any Channel> {
         listen { $0.pipeline.bind(to: try SocketAddress(ipAddress: host, port: port), promise: $1) }
     }
@@ -99,14 +100,14 @@ public final class RunLoopServerBootstrap {
         listen { $0.pipeline.bind(to: address, promise: $1) }
     }
 
-    /// Accepts on a descriptor that listens already, for example one from a service manager. The channel owns it.
+    /// Accepts on a descriptor that is already listening, for example one from a service manager. The channel owns it.
     public func withBoundSocket(_ descriptor: Int32) -> EventLoopFuture<any Channel> {
         listen { $0.adopt(descriptor, promise: $1) }
     }
 
     // MARK: For tasks
 
-    /// Listens on an address in digits, with connections that a task takes.
+    /// Listens on an address in digits, and returns a channel from which a task takes connections.
     ///
     /// ```swift
     /// let server = try await bootstrap.bind(host: "127.0.0.1", port: 8080) { channel in
@@ -119,14 +120,14 @@ public final class RunLoopServerBootstrap {
     /// }
     /// ```
     ///
-    /// No more connections are accepted than the back-pressure strategy allows.
+    /// The listener accepts no more connections than the back-pressure strategy allows.
     ///
     /// - Parameters:
     ///   - host: an address in digits.
     ///   - port: the port; 0 lets the system choose.
-    ///   - serverBackPressureStrategy: when to stop accepting; SwiftNIO's choice unless given.
-    ///   - childChannelInitializer: prepares the channel of each connection, in place of
-    ///     ``childChannelInitializer(_:)``; its result is what the task takes. A failure closes the connection.
+    ///   - serverBackPressureStrategy: when to stop accepting; by default SwiftNIO's choice.
+    ///   - childChannelInitializer: prepares the channel of each connection, instead of
+    ///     ``childChannelInitializer(_:)``; the task takes its result. A failure closes the connection.
     public func bind<Output: Sendable>(
         host: String, port: Int, serverBackPressureStrategy: BackPressureStrategy? = nil,
         childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
@@ -136,7 +137,8 @@ public final class RunLoopServerBootstrap {
         }.get()
     }
 
-    /// Listens on an address, with connections that a task takes; see the form with a host.
+    /// Listens on an address for a task that takes connections; see
+    /// ``bind(host:port:serverBackPressureStrategy:childChannelInitializer:)``.
     public func bind<Output: Sendable>(
         to address: SocketAddress, serverBackPressureStrategy: BackPressureStrategy? = nil,
         childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
@@ -146,7 +148,8 @@ public final class RunLoopServerBootstrap {
         }.get()
     }
 
-    /// Listens on the path of a Unix socket, with connections that a task takes; see the form with a host.
+    /// Listens on the path of a Unix socket for a task that takes connections; see
+    /// ``bind(host:port:serverBackPressureStrategy:childChannelInitializer:)``.
     public func bind<Output: Sendable>(
         unixDomainSocketPath path: String, serverBackPressureStrategy: BackPressureStrategy? = nil,
         childChannelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
@@ -156,7 +159,7 @@ public final class RunLoopServerBootstrap {
         }.get()
     }
 
-    /// When a listener stops accepting, and when it goes on.
+    /// A strategy that decides when a listener stops and resumes accepting.
     public typealias BackPressureStrategy = NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark
 
     private func listen<Output: Sendable>(
@@ -213,7 +216,7 @@ public final class RunLoopServerBootstrap {
 extension RunLoopServerBootstrap: Sendable {}
 
 extension RunLoopEventLoop {
-    /// The event loop of a group that is to serve one more channel.
+    /// Returns a group's next event loop.
     static func of(_ group: any EventLoopGroup) -> RunLoopEventLoop {
         guard let eventLoop = group.next() as? RunLoopEventLoop else {
             preconditionFailure("a bootstrap for run loops needs their event loops, such as loop.nio")
@@ -221,7 +224,7 @@ extension RunLoopEventLoop {
         return eventLoop
     }
 
-    /// The result of an operation that fulfils a promise, or throws.
+    /// Returns the result of an operation that fulfils a promise or throws.
     func promising(_ operation: (EventLoopPromise<Void>) throws -> Void) -> EventLoopFuture<Void> {
         let promise = makePromise(of: Void.self)
         do { try operation(promise) } catch { promise.fail(error) }
@@ -236,11 +239,11 @@ private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler, C
 
     private let options: ChannelOptions.Storage
     private let initializer: @Sendable (any Channel) -> EventLoopFuture<Output>
-    /// Whether the initializer's result is passed on, and not the channel.
+    /// True if the initializer's result is passed on instead of the channel.
     private let isForTasks: Bool
     /// The number of connections that are being prepared.
     private var preparing = 0
-    /// Closes the channel after the last of them, when its input was closed.
+    /// Closes the channel after the last of these connections; set when the input is closed.
     private var closeAll: (() -> Void)?
 
     init(
@@ -266,7 +269,7 @@ private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler, C
             case .success: channel.close(promise: nil)
             case .failure(let error):
                 channel.close(promise: nil)
-                // A task would take it for the end of the listener.
+                // A task would take the error for the end of the listener.
                 if !handler.isForTasks { context.fireErrorCaught(error) }
             }
             handler.preparing -= 1
@@ -276,7 +279,7 @@ private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler, C
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard mode == .input, closeAll == nil else { return context.close(mode: mode, promise: promise) }
-        // The connections that wait are read in this call.
+        // This call reads the waiting connections.
         context.close(mode: .input, promise: nil)
         closeAll = { context.close(mode: .all, promise: promise) }
         closeIfFinished()
@@ -290,7 +293,7 @@ private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler, C
         // Handlers of the listener may still refuse the channel.
         guard isForTasks else { return context.fireChannelRead(NIOAny(channel)) }
         context.fireChannelRead(NIOAny(output))
-        // That of the listener has come before.
+        // The listener's own event has come already.
         context.fireChannelReadComplete()
         ListeningChannel.begin(channel)
     }

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import RunLoopUnix
 
 extension SocketAddress {
-    /// - Returns: `nil` for an address that is neither IPv4 nor IPv6 nor a path.
+    /// - Returns: `nil` for an address that is neither IPv4, IPv6 nor a path.
     init?(_ endpoint: Endpoint) {
         let address: SocketAddress? = endpoint.withSystemBytes { bytes in
             switch Int32(bytes.loadUnaligned(as: sa_family_t.self)) {
@@ -23,7 +23,7 @@ extension SocketAddress {
 }
 
 extension Endpoint {
-    /// - Throws: ``SystemError`` if the path of a Unix socket is none.
+    /// - Throws: ``SystemError`` if the path of a Unix socket is invalid.
     init(_ address: SocketAddress) throws(SystemError) {
         if case .unixDomainSocket = address, let path = address.pathname {
             try self.init(path: path)

@@ -30,7 +30,7 @@ extension StreamChannel {
         case failed(any Error)
     }
 
-    /// Reads and passes on some input, at most ``maxMessagesPerRead`` buffers.
+    /// Reads and passes on at most ``maxMessagesPerRead`` buffers of input.
     func receive(from stream: any ByteStream) -> Input {
         var input = Input.none
         for _ in 0..<maxMessagesPerRead {
@@ -42,7 +42,7 @@ extension StreamChannel {
                 input = .some
                 let isFull = buffer.writableBytes == 0
                 passOn(NIOAny(consume buffer))
-                // Otherwise another call would most likely find nothing.
+                // After a partial read, another call would most likely find nothing.
                 guard isFull || stream.holdsInput else { return input }
             case .mustWait: return input
             case .ended: return .ended
@@ -61,7 +61,7 @@ extension StreamChannel {
 
     private func passOn(_ input: NIOAny) { withHandlers { $0.fireChannelRead(input) } }
 
-    // The stream stays that of the channel as long as the channel is live.
+    // The channel keeps the same stream while it is live.
     private func readSome(from stream: any ByteStream) {
         let group = loopOfChannel.flushGroup
         (isReading, sendsNextFlush) = (true, group.isFresh)
@@ -105,10 +105,10 @@ extension StreamChannel: StreamOwner {
         if events.contains(.writable), isLive {
             isBlocked = false
             flushNow()
-            // The stream could not take the end before.
+            // The stream could not accept the end earlier.
             if outputClosing != nil, writes.isEmpty, isLive { endOutput(stream) }
         }
-        // A handler runs the loop. It gets more input when it has returned.
+        // A handler is running the loop, and gets more input after it returns.
         if isReading, isLive { return stream.interest = isBlocked ? .writable : [] }
         if events.contains(.readable), state == .active, readPending, !isInputShut {
             return readSome(from: stream)

@@ -4,9 +4,10 @@ internal import RunLoopUnix
 internal import Synchronization
 
 extension StreamChannel {
-    /// Defers a flush of handlers that have input.
+    /// Defers a flush by handlers that are receiving input.
     ///
-    /// - Returns: `false` if it is to be sent at once, because it is the first, or because a handler would notice.
+    /// - Returns: `false` if the output must be sent at once, because it is the first, or because a handler would
+    ///   notice the delay.
     func deferFlush() -> Bool {
         guard isReading else { return false }
         guard !sendsNextFlush else {
@@ -20,14 +21,14 @@ extension StreamChannel {
         return isDeferred
     }
 
-    /// Sends the output that was deferred, if any.
+    /// Sends any deferred output.
     func flushDeferred() {
         guard isDeferred else { return }
         isDeferred = false
         flushNow()
     }
 
-    /// Sends flushed output until the stream takes no more, or has taken all. The first of nested calls does all.
+    /// Sends flushed output until the stream has accepted all or accepts no more. Nested calls do nothing.
     func flushNow() {
         guard !isFlushing, isLive, let stream, stream.isOpen else { return }
         isFlushing = true
@@ -41,7 +42,8 @@ extension StreamChannel {
                 pipeline.syncOperations.fireChannelWritabilityChanged()
             }
             guard isOpen else {
-                // As in SwiftNIO, a handler that closes the channel just before its output ends is told of that end.
+                // As in SwiftNIO, a handler that closes the channel just before its output ends still receives that
+                // event.
                 if progress == .complete, endsOutput, !isOutputShut, !isInputShut {
                     pipeline.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
                 }
@@ -52,13 +54,13 @@ extension StreamChannel {
                 if isInputShut { return closeAll(ChannelError.outputClosed, nil) }
                 if writes.isEmpty { endOutput(stream) }
             } else {
-                // If the stream takes more at once, the others have their turn nevertheless.
+                // Other channels have their turn even if the stream could accept more at once.
                 isBlocked = writes.hasFlushed
             }
         }
     }
 
-    /// Sends flushed output, with at most so many calls of which the stream takes only a part.
+    /// Sends flushed output, stopping after ``writeSpin`` + 1 calls of which the stream accepts only a part.
     private func flushOnce(to stream: any ByteStream) -> PendingWrites.Progress {
         var spins = writeSpin + 1
         while isOpen, writes.hasFlushed {
@@ -76,7 +78,7 @@ extension StreamChannel {
         return .complete
     }
 
-    /// Fulfils the promises of output that the stream has taken.
+    /// Fulfils the promises of output that the stream has accepted.
     private func fulfil() {
         guard !completed.isEmpty else { return }
         var promises: [EventLoopPromise<Void>] = []
@@ -87,7 +89,7 @@ extension StreamChannel {
         if completed.isEmpty { swap(&promises, &completed) }
     }
 
-    /// The peer may have sent something before the stream failed; it is read first.
+    /// Closes the channel after its output has failed. Input that the peer sent before is read first.
     private func outputHasFailed() {
         let error = streamError
         readIfNeeded()
@@ -99,7 +101,7 @@ extension StreamChannel {
         close0(error: error, mode: .all, promise: nil)
     }
 
-    /// Ends the output, of which everything is written.
+    /// Ends the output after everything has been written.
     func endOutput(_ stream: any ByteStream) {
         switch stream.endWriting() {
         case .mustWait: isBlocked = true

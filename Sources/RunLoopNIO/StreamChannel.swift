@@ -9,41 +9,41 @@ internal import Synchronization
 
 /// A channel over a stream: a socket, or its counterpart in a simulation.
 ///
-/// Its order of events is that of SwiftNIO's socket channels, with one difference: the end of the peer is part of the
-/// input, and comes when the program reads. A channel without `autoRead` is not read to its end before.
-// Unchecked as its superclass.
+/// Events come in the order of SwiftNIO's socket channels, with one difference: the end of the peer's output is part of
+/// the input, and comes when the program reads. A channel without `autoRead` does not see it earlier.
+// Unchecked like its superclass.
 final class StreamChannel: LoopChannel, @unchecked Sendable {
-    // What each message touches opts out of run-time exclusivity checks: only the loop's thread uses it, and no access is
-    // open while handlers are called. An echo took 1,500 more instructions with them (decision 23).
+    // State used for each message opts out of run-time exclusivity checks: only the loop's thread uses it, and no
+    // access is open while handlers are called. With the checks, an echo took 1,500 more instructions (decision 23).
 
     let writability = Atomic(true)
-    /// The writability of which the handlers know.
+    /// The writability last reported to the handlers.
     @exclusivity(unchecked) var knownWritability = true
     @exclusivity(unchecked) var stream: (any ByteStream)?
-    /// Lays a stream over the connected one, such as TLS.
+    /// Wraps the connected stream in another, such as TLS.
     private let layer: Layer?
     private var attempt: ConnectionAttempt?
     private var connectPromise: EventLoopPromise<Void>?
 
     // Reading.
     @exclusivity(unchecked) var isInputShut: Bool
-    /// The sizes of the buffers of the event loop that the channel asks for.
+    /// The sizes of the buffers that the channel requests from the event loop.
     @exclusivity(unchecked) var sizes = AdaptiveRecvByteBufferAllocator()
-    /// Buffers of the channel's own, once the program has chosen an allocator.
+    /// The channel's own buffers, once the program has chosen an allocator.
     @exclusivity(unchecked) var ownBuffers: OwnBuffers?
     @exclusivity(unchecked) var maxMessagesPerRead: UInt = 4
     @exclusivity(unchecked) var hasTurn = false
-    /// Whether ``readSome(from:)`` is on the stack. It watches the stream when it is done: until then a handler may stop reading
-    /// and go on, which would take two calls of the system for each request of HTTP.
+    /// True while ``readSome(from:)`` is on the stack. The stream is watched again only when it returns, because a
+    /// handler that stops and resumes reading would cost two system calls per HTTP request.
     @exclusivity(unchecked) var isReading = false
 
     // Writing.
     @exclusivity(unchecked) var writes = PendingWrites()
     @exclusivity(unchecked) var completed: [EventLoopPromise<Void>] = []
     @exclusivity(unchecked) var isFlushing = false
-    /// Whether the next flush of the handlers that are called is not deferred.
+    /// True if the next flush by the current handlers is sent at once.
     @exclusivity(unchecked) var sendsNextFlush = false
-    /// Whether flushed output waits in the flush group of the event loop.
+    /// True while flushed output waits in the event loop's flush group.
     @exclusivity(unchecked) var isDeferred = false
     @exclusivity(unchecked) var isBlocked = false
     @exclusivity(unchecked) var isOutputShut: Bool
@@ -51,7 +51,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     @exclusivity(unchecked) var waterMark = ChannelOptions.Types.WriteBufferWaterMark(
         low: 32 * 1024, high: 64 * 1024)
     @exclusivity(unchecked) var writeSpin: UInt = 16
-    /// The most bytes that wait to be sent with others.
+    /// The maximum number of bytes that wait to be sent with other output.
     static let mostDeferred = 16 * 1024
 
     var allowsHalfClosure = false
@@ -60,9 +60,9 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     typealias Layer = @Sendable (any ByteStream) throws -> any ByteStream
 
     /// - Parameters:
-    ///   - stream: an open stream; `nil` for a channel that is still to connect.
-    ///   - isRead: whether there is input; not for a pipe that is only written.
-    ///   - layer: lays a stream over that one, before the channel is active.
+    ///   - stream: an open stream; `nil` for a channel that has yet to connect.
+    ///   - isRead: whether there is input; `false` for a pipe that is only written.
+    ///   - layer: wraps the stream in another before the channel is active.
     init(
         _ stream: (any ByteStream)?, peer: Endpoint? = nil, isRead: Bool = true, isWritten: Bool = true,
         under layer: Layer? = nil, on eventLoop: RunLoopEventLoop, parent: (any Channel)? = nil
@@ -85,7 +85,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         if state == .registered { becomeActive(promise) }
     }
 
-    /// Connects, or activates a channel whose socket is connected already.
+    /// Connects, or activates a channel whose socket is already connected.
     override func connect0(to address: SocketAddress, promise: EventLoopPromise<Void>?) {
         guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
         guard attempt == nil else { return fail(promise, ChannelError.connectPending) }
@@ -117,13 +117,13 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         }
     }
 
-    /// Closes the channel, and fails the promise of its connecting.
+    /// Closes the channel, and fails the connect promise.
     private func fail(toConnect promise: EventLoopPromise<Void>?, _ error: any Error) {
         connectPromise = promise
         close0(error: error, mode: .all, promise: nil)
     }
 
-    /// The error of an attempt to connect as SwiftNIO's handlers expect it.
+    /// Returns the error of a connection attempt in the form that SwiftNIO's handlers expect.
     static func error(_ error: Connection.ConnectError, timeout: TimeAmount?) -> any Error {
         guard case .addresses(let errors) = error, let first = errors.first else { return error }
         if first.errno == ETIMEDOUT, let timeout { return ChannelError.connectTimeout(timeout) }
@@ -152,15 +152,15 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         }
         beginActivation(promise)
         guard state == .activating else { return }
-        // Until a handshake is done, nothing can be sent, and handlers learn of an active channel.
+        // During a handshake nothing can be sent, and handlers are not yet notified.
         guard stream.isOpen else { return updateInterest() }
         begin()
     }
 
-    /// The session of TLS below the channel.
+    /// The TLS session below the channel.
     var tls: TLSSession? { stream?.tls }
 
-    /// Begins to read and write.
+    /// Starts reading and writing.
     func begin() {
         finishActivation()
         if let tls, isOpen {
@@ -196,7 +196,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
         guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
         guard !isOutputShut else { return fail(promise, ChannelError.outputClosed) }
         let data = unwrapData(data, as: IOData.self)
-        // Output that waits does not count.
+        // Deferred output does not count towards the high-water mark.
         if writes.bytes + data.readableBytes > waterMark.high {
             flushDeferred()
             guard isOpen else { return fail(promise, ChannelError.ioOnClosedChannel) }
@@ -256,7 +256,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
             stream?.close(writes.isEmpty ? .complete : .incomplete)
             let (unsent, connecting, closing) = (writes.removeAll(), connectPromise.take(), outputClosing ?? nil)
             (attempt, outputClosing, isBlocked) = (nil, nil, false)
-            // The state is in order: everything below may call the program.
+            // The state is consistent: everything below may call the program.
             for unsent in unsent { unsent.fail(error) }
             closing?.fail(error)
             connecting?.fail(error)
