@@ -1,22 +1,22 @@
 public import RunLoopKit
 
 extension FlightRecorder.Memory {
-    /// Writes the flight to a file whenever a signal comes.
+    /// Writes the flight to a file whenever a signal arrives.
     ///
     /// ```swift
     /// try recorder.memory.write(to: "/var/lib/daemon/flight", on: .user2, in: loop)
     /// ```
     ///
-    /// The next pass of the loop writes it, in any mode, and replaces the file. A handler that does not return delays it;
-    /// a recorder that was given a path has the file then. Lasts as long as the loop and keeps no run from finishing. Call
-    /// it on the loop's thread.
+    /// The next pass of the loop, in any mode, writes the flight and replaces the file. A handler that does not return
+    /// delays that; a recorder created with a path then still has its own file. The signal source lasts as long as the
+    /// loop and keeps no run from finishing. Call it on the loop's thread.
     ///
     /// - Parameters:
     ///   - path: the file.
     ///   - signal: the signal.
-    ///   - loop: the loop that takes the signal, perhaps another one than is recorded.
-    ///   - done: called with the error, or `nil`, when the file has been written; an error goes to standard error unless
-    ///     given.
+    ///   - loop: the loop that receives the signal, which need not be the recorded one.
+    ///   - done: called with the error, or `nil`, after the file has been written; by default, errors go to standard
+    ///     error.
     /// - Throws: ``SignalError`` if the signal cannot be handled; ``SystemError`` if no descriptor is left.
     public func write(
         to path: String, on signal: Signal, in loop: RunLoop, done: ((FlightError?) -> Void)? = nil,

@@ -1,7 +1,8 @@
 internal import RunLoopCore
 
 extension RunLoop {
-    /// Schedules a source whose descriptor `open` makes for each loop that the source joins. Errors name the operation.
+    /// Schedules a source, for which `open` makes a descriptor in each loop that the source joins. Errors name the
+    /// operation.
     func schedule(
         _ source: SystemSource, _ modes: Modes, for operation: String, open: () throws(SystemError) -> Int32
     ) throws(SystemError) {

@@ -1,8 +1,8 @@
 extension Signal {
-    /// Makes the process ignore a signal. Children started by `exec` alone ignore it too; children of ``ChildProcess``
-    /// begin with the defaults.
+    /// Makes the process ignore a signal. Children started with plain `exec` also ignore it; children of
+    /// ``ChildProcess`` start with the defaults.
     ///
-    /// Sources for the signal still receive it. It is ignored once they are gone. Any thread.
+    /// Sources for the signal still receive it; the process ignores it once they are gone. Any thread.
     ///
     /// - Throws: ``SignalError`` if the signal cannot be ignored.
     public static func ignore(_ signal: Signal) throws(SignalError) {

@@ -1,15 +1,15 @@
 public import RunLoopKit
 
 extension RunLoop {
-    /// The deliveries of a signal from now on, for a task.
+    /// Returns a sequence of a signal's deliveries from now on, for a task.
     ///
     /// ```swift
     /// let requests = try loop.deliveries(of: .hangUp)
     /// loop.task { for try await _ in requests { reload() } }
     /// ```
     ///
-    /// A ``SignalSource`` counts them, in `modes` of this loop, as long as the sequence exists. On the loop's thread;
-    /// O(number of sources in the process).
+    /// A ``SignalSource`` counts the deliveries in `modes` of this loop while the sequence exists. Call it on the
+    /// loop's thread. O(number of sources in the process).
     ///
     /// - Throws: ``SignalError`` if the signal cannot be handled; ``SystemError`` if no descriptor is left.
     /// - Precondition: there is a mode.
@@ -21,14 +21,14 @@ extension RunLoop {
     }
 }
 
-/// The deliveries of a signal, made by `RunLoop.deliveries(of:)`. Each element is the number of deliveries since the
-/// last element, at least 1: deliveries while no task waits are counted, and take no room.
+/// A sequence of a signal's deliveries, returned by `RunLoop.deliveries(of:)`. Each element is the number of deliveries
+/// since the last element, at least 1. Deliveries while no task waits are counted without taking memory.
 ///
-/// A cancelled wait takes none of them. An iteration throws `CancellationError`, or `RunLoop.WaitError` if another task
-/// waits or if the loop has ended; it does not end otherwise. When the sequence and its iterators are released, the
+/// A cancelled wait consumes no deliveries. An iteration throws `CancellationError`, or `RunLoop.WaitError` if another
+/// task waits or the loop has ended; otherwise it does not end. When the sequence and its iterators are released, the
 /// signal's former disposition is restored, as with a ``SignalSource``.
 ///
-/// It belongs to the loop's thread and is not `Sendable`.
+/// The sequence belongs to the loop's thread and is not `Sendable`.
 public final class SignalDeliveries: AsyncSequence {
     private let wait: TaskWait
     private var count = 0
@@ -54,7 +54,7 @@ public final class SignalDeliveries: AsyncSequence {
         source?.invalidate()
     }
 
-    /// An iteration. Deliveries go to the iteration that asks first.
+    /// Returns an iterator. Deliveries go to the iterator that asks first.
     public func makeAsyncIterator() -> RunLoop.TaskSequence<Int> { RunLoop.TaskSequence { try await self.take() } }
 
     private nonisolated(nonsending) func take() async throws -> Int {

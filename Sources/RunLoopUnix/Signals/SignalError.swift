@@ -2,11 +2,11 @@ internal import Glibc
 
 /// A failure to watch or ignore a signal.
 public enum SignalError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The system has no signal of that number for programs.
+    /// The system offers programs no signal with this number.
     case noSuchSignal(Int32)
     /// The effect of SIGKILL and SIGSTOP cannot be changed.
     case cannotBeHandled(Signal)
-    /// The signal reports a failed instruction, which would fail again for ever after each call of a handler.
+    /// The signal reports a failed instruction, which would fail again after each call of a handler.
     case isFault(Signal)
 
     public var description: String {

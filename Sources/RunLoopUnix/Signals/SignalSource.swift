@@ -1,17 +1,17 @@
 public import RunLoopCore
 
-/// Calls its handler on the loop's thread when the process receives a signal.
+/// A source that calls its handler on the loop's thread when the process receives a signal.
 ///
-/// The handler is ordinary code: it runs in a pass of the loop and does not interrupt other code. Deliveries that come
-/// while the loop runs in another mode wait until one of the source's modes runs.
+/// The handler is ordinary code that runs in a pass of the loop and does not interrupt other code. Deliveries in
+/// another mode wait until one of the source's modes runs.
 ///
 /// ```swift
 /// let source = try SignalSource(signal: .terminate) { _ in loop.stop() }
 /// try loop.add(source, forMode: .common)
 /// ```
 ///
-/// There may be any number of sources for one signal, in any number of loops, and each receives every delivery. The
-/// first source in the process replaces the signal's disposition, which is restored after the last source.
+/// A signal may have any number of sources, in any number of loops, and each receives every delivery. The first source
+/// in the process replaces the signal's disposition, which is restored after the last source.
 ///
 /// The loop keeps a source until it is invalidated or removed, and the end of the loop invalidates it. A source that is
 /// released without having been added is reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A source
@@ -20,20 +20,20 @@ public final class SignalSource: RunLoop.SystemSource {
     /// The signal that the source receives.
     public let signal: Signal
 
-    /// The number of deliveries since the handler was last called. Set just before each call.
+    /// The number of deliveries since the handler was last called, updated just before each call.
     ///
-    /// Unless the signal is a real-time signal, the system keeps at most one pending delivery: ten signals sent at once
-    /// may be one delivery.
+    /// The system keeps at most one pending delivery of a signal that is not a real-time signal: ten signals sent at
+    /// once may be one delivery.
     public private(set) var count = 0
 
     /// Counts the deliveries while the source is in a loop.
     private var counter: (any SignalCounter)?
 
-    /// Makes a source. Nothing changes in the process until it is added with `RunLoop.add(_:forMode:)`.
+    /// Creates a source, which has no effect on the process until you add it with `RunLoop.add(_:forMode:)`.
     ///
     /// - Parameters:
     ///   - signal: the signal.
-    ///   - order: among sources that are ready, smaller numbers are served earlier.
+    ///   - order: the order among ready sources; smaller numbers are served earlier.
     ///   - handler: called on the loop's thread with the source; kept until the source is invalidated.
     ///   - file: the place for ``/RunLoopKit/RunLoop/Item/origin``, with `line`.
     /// - Throws: ``SignalError`` if the signal cannot be handled: SIGKILL, SIGSTOP, signals that report a fault, and
@@ -51,8 +51,8 @@ public final class SignalSource: RunLoop.SystemSource {
                 self.count = count
                 handler(self)
             },
-            // At once, even within the handler: one that invalidates its source and then raises the signal expects the
-            // former disposition.
+            // Called at once, even within the handler, because a handler that invalidates its source and then raises
+            // the signal expects the former disposition.
             cleanup: { [unowned self] in counter?.end() })
     }
 
@@ -67,12 +67,12 @@ public final class SignalSource: RunLoop.SystemSource {
 extension SignalSource: Sendable {}
 
 extension RunLoop {
-    /// Schedules a signal source in modes of this loop. Every delivery counts from the moment that this returns.
+    /// Schedules a signal source in modes of this loop. Every delivery counts once this call has returned.
     ///
-    /// An invalid source is ignored and reported to ``/RunLoopKit/RunLoop/trace``, and a source in another loop traps. At
-    /// least one thread must not block the signal; a source changes no thread's signal mask. When the source has left
-    /// its last mode it receives nothing, and unhandled deliveries are dropped. Call it on the loop's thread. O(number
-    /// of sources in the process).
+    /// An invalid source is ignored and reported to ``/RunLoopKit/RunLoop/trace``, and a source in another loop traps.
+    /// At least one thread must not block the signal; a source changes no thread's signal mask. Once the source has
+    /// left its last mode, it receives nothing, and unhandled deliveries are dropped. Call it on the loop's thread.
+    /// O(number of sources in the process).
     ///
     /// - Throws: ``SystemError`` if no descriptor is left; the source is then not scheduled.
     public func add(_ source: SignalSource, forMode modes: Modes) throws(SystemError) {

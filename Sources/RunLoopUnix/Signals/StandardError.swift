@@ -2,16 +2,16 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// Writes texts one after another, without blocking the caller when the reader is slow.
+/// A text stream that never blocks the caller, even if the reader is slow.
 ///
-/// A daemon that logs to a full pipe blocks until a process reads from it, unless it logs through this stream:
+/// A daemon that logs to a full pipe blocks until a process reads from the pipe. This stream avoids that:
 ///
 /// ```swift
 /// Logger(label: "daemon", factory: { StreamLogHandler(label: $0, stream: StandardError.shared) })
 /// ```
 ///
-/// As much of a text as fits is written at once; a thread writes the rest. At most 4 MiB may wait. Texts beyond that
-/// are dropped, and a line reports the number of dropped lines as soon as there is room for it.
+/// As much of a text as fits is written at once; a thread writes the rest. At most 4 MiB may wait. Further texts are
+/// dropped, and a line reports the number of dropped lines once there is room.
 public final class StandardError: TextOutputStream, Sendable {
     /// The process's standard error.
     public static let shared = StandardError(descriptor: STDERR_FILENO, capacity: 4 << 20)
@@ -21,22 +21,22 @@ public final class StandardError: TextOutputStream, Sendable {
     private let state = Locked(State())
 
     private struct State {
-        /// The bytes that wait for the thread.
+        /// The bytes waiting for the thread.
         var rest: [UInt8] = []
         var isWriting = false
-        /// The number of lines that were dropped.
+        /// The number of dropped lines.
         var dropped = 0
     }
 
-    /// The descriptor's mode is not changed, because other processes share it. A text that begins when `capacity` bytes
-    /// wait is dropped, and counted.
+    /// Creates a stream. The descriptor's mode is not changed, because other processes share it. A text that arrives
+    /// while `capacity` bytes wait is dropped and counted.
     init(descriptor: Int32, capacity: Int) {
         (self.descriptor, self.capacity) = (descriptor, capacity)
     }
 
     var isIdle: Bool { state.withLock { !$0.isWriting } }
 
-    /// Writes a text, now or later. Any thread; it does not wait.
+    /// Writes a text, now or later, without waiting. Any thread.
     public func write(_ text: String) {
         let startsThread = state.withLock { state in
             guard state.rest.count < capacity else {
@@ -52,20 +52,20 @@ public final class StandardError: TextOutputStream, Sendable {
         if startsThread { startThread() }
     }
 
-    /// Waits until everything is written, but no longer than `limit`. Use it before the process ends, because unwritten
-    /// text is then lost. Any thread.
+    /// Waits until everything is written, but no longer than `limit`. Call it before the process ends, which would lose
+    /// unwritten text. Any thread.
     public func flush(within limit: Duration) {
-        // In real time, also on a thread of a simulation: the thread that writes is real.
+        // Waits in real time, even on a simulated thread, because the writing thread is real.
         let flag = rlk_set_simulated(nil)
         defer { rlk_set_simulated(flag) }
         let deadline = ContinuousClock.now + limit
         while !isIdle, ContinuousClock.now < deadline { usleep(1_000) }
     }
 
-    /// Writes bytes, each time as many as a ready pipe accepts without blocking.
+    /// Writes bytes, at each step as many as a ready pipe accepts without blocking.
     ///
-    /// - Parameter waits: whether to wait until the descriptor is ready, also if it is non-blocking.
-    /// - Returns: the number of bytes that need no further write: all if no reader is left.
+    /// - Parameter waits: whether to wait until the descriptor is ready, even if it is non-blocking.
+    /// - Returns: the number of bytes that need no further write; all of them if no reader is left.
     private func write(_ bytes: [UInt8], waits: Bool) -> Int {
         var done = 0
         while done < bytes.count {
@@ -84,7 +84,7 @@ public final class StandardError: TextOutputStream, Sendable {
         var thread = pthread_t()
         // Unmanaged: C passes a pointer to the thread, which takes over the reference.
         let context = Unmanaged.passRetained(self)
-        // It writes in real time, also for a simulation, and touches none.
+        // The thread writes in real time even for a simulation, and touches no simulation.
         let flag = rlk_set_simulated(nil)
         defer { rlk_set_simulated(flag) }
         let status = pthread_create(
@@ -95,7 +95,7 @@ public final class StandardError: TextOutputStream, Sendable {
                 return nil
             }, context.toOpaque())
         if status == 0 { return _ = pthread_detach(thread) }
-        // Without a thread the text waits for the next one.
+        // Without a thread, the text waits for the next call.
         context.release()
         state.withLock { $0.isWriting = false }
     }

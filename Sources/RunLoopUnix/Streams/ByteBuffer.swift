@@ -1,8 +1,8 @@
 internal import RunLoopKit
 
-/// A queue of bytes in one piece of memory.
+/// A queue of bytes in contiguous memory.
 ///
-/// The memory is allocated without initial values: system calls fill it.
+/// The memory starts uninitialized, because system calls fill it.
 package final class ByteBuffer {
     // Unchecked as in `Connection`: one thread, and no access is open while `fill` runs.
     @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer
@@ -27,7 +27,7 @@ package final class ByteBuffer {
     /// The bytes, oldest first. Valid until the buffer changes.
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory + start, count: end - start) }
 
-    /// Whether bytes are those of the buffer: the same memory, and all of it.
+    /// Returns whether `bytes` is exactly the buffer's content, in the same memory.
     @inline(__always)
     func holdsJust(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.baseAddress == UnsafeRawPointer(memory + start) && bytes.count == count
@@ -46,7 +46,7 @@ package final class ByteBuffer {
         end += bytes.count
     }
 
-    /// Has a stream fill the free memory at the end, `room` bytes at least and `limit` at most.
+    /// Reads from a stream into the free memory at the end, with at least `room` and at most `limit` bytes.
     @inline(__always)
     func fill(room: Int, limit: Int = BufferPool.size, from stream: any ByteStream) -> StreamResult {
         reserve(room)
@@ -61,10 +61,10 @@ package final class ByteBuffer {
         if capacity - end < room { grow(by: room) }
     }
 
-    /// Makes room at the end: moves the bytes to the front, or moves them into a larger piece of memory.
+    /// Makes room at the end by moving the bytes to the front, or into larger memory.
     ///
-    /// Either way half of the memory is free afterwards, so that a byte moves about once, and the memory is at most
-    /// twice as large as its largest content.
+    /// Either way, half of the memory is free afterwards. A byte thus moves about once, and the memory is at most twice
+    /// as large as its largest content.
     @inline(never)
     private func grow(by room: Int) {
         if capacity - count >= room && count <= capacity / 2 {
@@ -84,18 +84,18 @@ package final class ByteBuffer {
     }
 }
 
-/// Buffers that the connections of a loop share, so that a connection without buffered bytes holds no memory.
+/// A pool of buffers for the connections of a loop, so that a connection without buffered bytes holds no memory.
 ///
-/// A buffer leaves the pool while a handler uses it, so that a nested run takes another one.
+/// A buffer leaves the pool while a handler uses it, so that a nested run takes another.
 final class BufferPool {
     static func shared(of loop: RunLoop) -> BufferPool { loop[pools] }
 
     private static let pools = RunLoop.Local { _ in BufferPool() }
 
-    /// The bytes that a buffer has room for.
+    /// The capacity of a buffer in bytes.
     static let size = 64 * 1024
     private static let most = 64
-    /// The same for large ones, into which connections read that stream.
+    /// The capacity in bytes of a large buffer, into which streaming connections read.
     static let largeSize = 256 * 1024
 
     // Unchecked as in `Connection`. A list, because an array took 3 % of the instructions of a GET in TTLStore.
@@ -113,8 +113,8 @@ final class BufferPool {
 
     func takeLarge() -> ByteBuffer { large.take() ?? ByteBuffer(capacity: BufferPool.largeSize) }
 
-    /// Returns a buffer to the pool, unless it has grown or the pool has enough. One large buffer is enough: a connection
-    /// keeps it only while its peer does not take the output.
+    /// Returns a buffer to the pool unless it has grown or the pool is full. One large buffer is enough, because a
+    /// connection keeps it only while its peer does not accept the output.
     @inline(__always)
     func put(_ buffer: consuming ByteBuffer) {
         guard buffer.capacity == BufferPool.size, count < BufferPool.most else { return putLarge(buffer) }

@@ -1,60 +1,60 @@
 package import RunLoopKit
 
-/// A stream that a connection reads and writes: a socket, a pipe or a terminal, TLS over another stream, or memory.
+/// A stream that a connection reads and writes: a socket, a pipe, a terminal, TLS over another stream, or memory.
 ///
-/// It never blocks. It belongs to one loop and its thread, and notifies its owner of readiness.
+/// A stream never blocks. It belongs to one loop and its thread, and notifies its owner of readiness.
 package protocol ByteStream: AnyObject {
     /// The object that receives the stream's events; kept until the stream is closed.
     var owner: (any StreamOwner)? { get set }
 
-    /// Begins to notify the owner of readiness. Called once, and once more after each ``leave()``.
+    /// Starts notifying the owner of readiness. Called once, and again after each ``leave()``.
     func open(
         on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError)
 
-    /// The events that the owner waits for. It receives them in every pass in which the stream is ready for them.
+    /// The events that the owner waits for and receives in every pass in which the stream is ready for them.
     var interest: DescriptorEvents { get set }
-    /// Whether bytes can pass through the stream; not before a handshake is done.
+    /// True if bytes can pass through the stream; `false` during a handshake.
     var isOpen: Bool { get }
-    /// Whether the stream holds received bytes for which it will report no readiness. They can be read now.
+    /// True if the stream holds received bytes that can be read now, but for which it will report no readiness.
     var holdsInput: Bool { get }
-    /// The failure that ended the stream, after a call that has failed.
+    /// The failure that ended the stream; set after a call has failed.
     var failure: (any StreamFailure)? { get }
-    /// The name of its sources in reports; `nil` unless set.
+    /// The name of the stream's sources in reports; by default `nil`.
     var name: String? { get set }
-    /// The descriptor to read; -1 for none.
+    /// The stream's descriptor; -1 for none.
     var fileDescriptor: Int32 { get }
 
     /// Reads received bytes into `room`.
     func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult
-    /// Sends as many bytes as the stream accepts. After `mustWait` the same bytes must be given again, with or without
-    /// more behind them, at any address.
+    /// Sends as many bytes as the stream accepts. After `mustWait`, the next call must pass the same bytes again, at
+    /// any address, with or without more after them.
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult
-    /// Sends pieces of bytes, one behind the other, as many as the stream accepts in one call; it need not look at all of
-    /// them. Everything else is as for one piece.
+    /// Sends consecutive pieces of bytes, as many as the stream accepts in one call; it may ignore some pieces.
+    /// Otherwise behaves as for one piece.
     func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult
-    /// Notifies the peer that nothing more will be written: `done(0)` once that is sent.
+    /// Notifies the peer that nothing more will be written, and returns `done(0)` once that is sent.
     func endWriting() -> StreamResult
-    /// Whether closing now, when everything is written, loses no output.
+    /// Returns whether closing now, after everything has been written, loses no output.
     func mayClose(peerHasEnded: Bool) -> Bool
-    /// The number of written bytes that the peer's system does not have yet, and that closing may lose.
+    /// The number of written bytes that the peer's system does not yet have, and that closing may lose.
     var unsentOutput: Int { get }
-    /// Holds the time of a simulation for an answer to earlier output, if the answer comes from outside.
+    /// Holds the time of a simulation for an answer to earlier output if it comes from outside.
     func holdForAnswer() -> (any TimeHold)?
     /// Removes the stream from its loop unchanged, and releases the owner. The stream then belongs to no thread, and
     /// may be opened on another loop.
     func leave()
-    /// Ends the stream and releases the owner.
+    /// Closes the stream and releases the owner.
     func close(_ ending: StreamEnding)
 }
 
 /// The way in which a stream is closed.
 package enum StreamEnding {
-    /// All output was written, and the peer may learn that.
+    /// All output has been written, and the peer may be notified of that.
     case complete
-    /// Output is missing, or may be missing.
+    /// Output is or may be missing.
     case incomplete
-    /// The peer sees a failure, if the kind of stream has one.
+    /// The peer sees a failure if the stream can signal one.
     case reset
 }
 
@@ -65,11 +65,11 @@ extension ByteStream {
         pieces.first { !$0.isEmpty }.map { write($0) } ?? .done(0)
     }
 
-    /// Sends the pieces whose bytes `room` describes, and those that are left to describe.
+    /// Sends the pieces that `room` describes and the given further pieces.
     func write(
         _ pieces: ArraySlice<[UInt8]>, into room: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>, described: Int
     ) -> StreamResult {
-        // One closure in another, because the bytes of an array have an address only within one.
+        // Closures nest, because the bytes of an array have an address only within a closure.
         guard let piece = pieces.first else {
             return write(gathering: UnsafeBufferPointer(rebasing: room.prefix(described)))
         }
@@ -82,26 +82,26 @@ extension ByteStream {
 
 /// The result of a call on a stream.
 package enum StreamResult: Equatable {
-    /// The number of bytes that were moved; above zero if any were requested.
+    /// The number of bytes moved, which is above zero if any were requested.
     case done(Int)
     /// Nothing can be moved for now.
     case mustWait
-    /// The peer has ended its side: nothing more can be read.
+    /// The peer has ended its output: nothing more can be read.
     case ended
     /// The stream has failed; ``ByteStream/failure`` has the reason.
     case failed
 }
 
-/// The failure of a stream: an error of the system, or of a layer above it such as TLS.
+/// The failure of a stream: an error of the system, or of a layer such as TLS.
 package typealias StreamFailure = Error & Hashable & Sendable
 
 /// The owner of a stream, which reads and writes it.
 package protocol StreamOwner: AnyObject {
-    /// Called when bytes can pass through the stream. Only for a stream that was not open from the beginning.
+    /// Called when bytes can pass through a stream that was not open from the beginning.
     func streamOpened()
     /// Called when the stream is ready for an event that the owner waits for.
     func streamIsReady(for events: DescriptorEvents)
-    /// Called when the stream has failed outside of a call.
+    /// Called when the stream has failed outside a call.
     func streamFailed()
     /// Called when the loop of the stream has ended.
     func streamLostItsLoop()

@@ -1,7 +1,7 @@
 internal import Glibc
 package import RunLoopKit
 
-/// A stream on descriptors: a socket, a terminal, or the ends of one or two pipes. It owns and closes them.
+/// A stream on descriptors, which it owns: a socket, a terminal, or the ends of one or two pipes.
 package final class DescriptorStream: ByteStream {
     private let input: Int32
     // Unchecked as in `Connection`.
@@ -15,16 +15,16 @@ package final class DescriptorStream: ByteStream {
     @exclusivity(unchecked) private var writer: DescriptorSource?
     @exclusivity(unchecked) package var owner: (any StreamOwner)?
     private var isClosed = false
-    /// Counts the bytes, if the loop is recorded.
+    /// Counts the bytes of a recorded loop.
     @exclusivity(unchecked) private var meter: FlightMeter? {
         didSet { meterReference = meter.map { .passUnretained($0) } }
     }
-    /// The same, not counted: a request took four locked instructions.
+    /// Unretained `meter`; retaining it cost four locked instructions per request.
     // Not an `UnownedReference`: the compiler does not inline that from another module, which cost 30 instructions.
     @exclusivity(unchecked) private var meterReference: Unmanaged<FlightMeter>?
     /// The holds on the time of a simulation.
     @exclusivity(unchecked) private var holds: StreamHolds?
-    /// Whether this side has connected: the other side answers.
+    /// True if this side connected, so that the other side answers.
     private let isClient: Bool
 
     @exclusivity(unchecked) package private(set) var failure: (any StreamFailure)?
@@ -32,12 +32,12 @@ package final class DescriptorStream: ByteStream {
         didSet { if interest != oldValue { interestChanged() } }
     }
 
-    /// A stream on a descriptor that is read and written.
+    /// Creates a stream that reads and writes one descriptor.
     package convenience init(_ descriptor: Int32, on loop: RunLoop) {
         self.init(input: descriptor, output: descriptor, WorldSystem.of(loop))
     }
 
-    /// A stream that is read from one descriptor and written to another; -1 stands for none.
+    /// Creates a stream that reads one descriptor and writes another; -1 stands for none.
     package convenience init(input: Int32, output: Int32, on loop: RunLoop) {
         self.init(input: input, output: output, WorldSystem.of(loop))
     }
@@ -54,7 +54,7 @@ package final class DescriptorStream: ByteStream {
         close(.incomplete)
     }
 
-    /// Whether the kernel can move bytes between this stream and another such stream.
+    /// True if the kernel can move bytes between this stream and another such stream.
     var maySplice: Bool { isSocket && system.splices }
 
     package var isOpen: Bool { true }
@@ -88,13 +88,13 @@ package final class DescriptorStream: ByteStream {
             fileDescriptor: descriptor, events: interest.intersection(mask(of: descriptor)), origin: origin
         ) { [self] _, events in owner?.streamIsReady(for: events) }
         source.name = sourceName
-        // The end of its loop removes a source too.
+        // The end of the loop also removes a source.
         source.removalHandler = { [unowned self] in owner?.streamLostItsLoop() }
         try loop.add(source, forMode: modes)
         return source
     }
 
-    /// The events for which a descriptor can be watched.
+    /// Returns the events for which a descriptor can be watched.
     private func mask(of descriptor: Int32) -> DescriptorEvents {
         var mask: DescriptorEvents = []
         if descriptor == input { mask.insert(.readable) }
@@ -115,7 +115,7 @@ package final class DescriptorStream: ByteStream {
             return .done(count)
         }
         if count == 0 { return .ended }
-        // The other side of a terminal has been closed.
+        // EIO means that the other side of a terminal has been closed.
         if errno == EIO && !isSocket { return .ended }
         return unmoved("read from the connection", errno)
     }
@@ -139,10 +139,10 @@ package final class DescriptorStream: ByteStream {
         }
     }
 
-    /// The most bytes in pieces that are copied into one: the system needs more time for the list of the pieces.
+    /// The maximum number of bytes in pieces that are copied into one, which is faster than passing the system a list.
     private static var mostCopied: Int { 1024 }
 
-    /// The result of a call that has sent `count` bytes of `all`.
+    /// Returns the result of a call that has sent `count` bytes of `all`.
     private func wrote(_ count: Int, of all: Int) -> StreamResult {
         let reason = count < 0 ? errno : 0
         holds?.wrote(all: count == all)
@@ -165,8 +165,8 @@ package final class DescriptorStream: ByteStream {
         return .done(0)
     }
 
-    /// A socket that is closed with unread input, or that receives more input afterwards, is reset: output that the
-    /// peer's system does not have yet is lost.
+    /// Returns whether closing loses no output. A socket that closes with unread input, or receives input afterwards,
+    /// is reset, and output that the peer's system does not yet have is lost.
     package func mayClose(peerHasEnded: Bool) -> Bool {
         !isSocket || peerHasEnded || (unsentOutput == 0 && !system.hasInput(input))
     }

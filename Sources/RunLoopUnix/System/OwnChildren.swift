@@ -2,18 +2,18 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// The children that the library has started and not reaped. Others are orphans, which the system has given to this
-/// process.
+/// The children that the library has started and not reaped. Other children are orphans that the system has assigned to
+/// this process.
 final class OwnChildren: Sendable {
     static let shared = OwnChildren()
 
     private struct State {
         var numbers: Set<Int32> = []
-        /// The starts that are under way: a child may have ended before its number is known.
+        /// The number of starts in progress: a child may end before its number is known.
         var starts = 0
-        /// Whether orphans were to be reaped meanwhile.
+        /// True if orphans must be reaped when no start is in progress.
         var mustReap = false
-        /// Whether the last look has ended at one of its own: others may have been hidden.
+        /// True if the last search met one of the library's children, which may have hidden orphans.
         var hidesOthers = false
     }
 
@@ -23,7 +23,7 @@ final class OwnChildren: Sendable {
         state.withLock { $0.starts += 1 }
     }
 
-    /// - Parameter number: the child; `nil` if there is none.
+    /// - Parameter number: the child's number; `nil` if the start failed.
     func startEnds(_ number: Int32?) {
         let mustReap = state.withLock { state in
             state.starts -= 1
@@ -33,7 +33,7 @@ final class OwnChildren: Sendable {
         if mustReap { reapOthers() }
     }
 
-    /// A child was reaped, or is not waited for any more.
+    /// Forgets a child that was reaped or is no longer awaited.
     func left(_ number: Int32) {
         let hidesOthers = state.withLock { state in
             state.numbers.remove(number)
@@ -42,7 +42,7 @@ final class OwnChildren: Sendable {
         if hidesOthers { reapOthers() }
     }
 
-    /// Reaps the ended children that are not its own; later, if a start is under way.
+    /// Reaps the ended children that the library did not start; later, if a start is in progress.
     func reapOthers() {
         state.withLock { state in
             state.mustReap = state.starts > 0
@@ -52,11 +52,11 @@ final class OwnChildren: Sendable {
             while true {
                 let number = rlk_ended_child()
                 guard number > 0 else { return }
-                // The system names the same one again until it is reaped.
+                // The system returns the same child again until it is reaped.
                 guard !state.numbers.contains(number) else { break }
                 _ = rlk_child_state(number, -1, 1, &status)
             }
-            // The list may miss some while others end.
+            // The list may miss children while others end.
             state.hidesOthers = true
             for number in Self.allChildren where !state.numbers.contains(number) {
                 _ = rlk_child_state(number, -1, 1, &status)

@@ -32,7 +32,7 @@ extension RealSystem {
             throw SystemError("find the user \(name)", errno: error == 0 ? ENOENT : error)
         }
         var (groups, count) = ([gid_t](), Int32(16))
-        // It fails as long as there is too little room, and says how much it needs.
+        // With too little room, the call fails and returns the number needed.
         repeat {
             groups = [gid_t](repeating: 0, count: Int(count))
         } while getgrouplist(name, user.pw_gid, &groups, &count) < 0 && count > groups.count
@@ -66,7 +66,7 @@ extension RealSystem {
         if let user = child.user {
             (request.changes_user, request.uid, request.gid) = (1, user.identifier, user.group)
         }
-        // These pointers are valid only in this function, to which the call below passes arrays and a text.
+        // The pointers are valid only in this function, to which the call below passes arrays and a string.
         func spawn(
             _ limits: UnsafePointer<rlk_limit>, _ groups: UnsafePointer<gid_t>, _ directory: UnsafePointer<CChar>?
         ) -> Int32 {

@@ -16,7 +16,7 @@ extension RealSystem {
         withSystemDatagrams(slots, receives: true) { datagrams in
             let count = Int(rlk_receive_datagrams(descriptor, datagrams, Int32(slots.count), withFacts ? 1 : 0))
             for index in 0..<max(0, count) {
-                // A datagram without a sender is one of an unnamed Unix socket.
+                // A datagram without a sender is from an unnamed Unix socket.
                 slots[index].address.wasFilled(to: datagrams[index].address_length, orIs: .unnamed)
                 slots[index].localAddress.wasFilled(to: datagrams[index].local_length, orIs: Endpoint())
                 slots[index].length = datagrams[index].length

@@ -20,7 +20,7 @@ extension RealSystem {
     // MARK: Files
 
     package func open(_ path: String, flags: Int32) -> Int32 {
-        // A FIFO would otherwise hold the thread until its other end is opened.
+        // O_NONBLOCK, because a FIFO would block the thread until its other end is opened.
         Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
     }
 

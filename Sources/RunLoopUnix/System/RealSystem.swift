@@ -85,7 +85,7 @@ package final class RealSystem: SystemCalls {
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    // In 7 % less time than `read` for a short message.
+    // Takes 7 % less time than `read` for a short message.
     package func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
         recv(descriptor, room.baseAddress, room.count, 0)
     }
@@ -98,7 +98,7 @@ package final class RealSystem: SystemCalls {
         let count = min(pieces.count, Int(UIO_MAXIOV))
         return withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) { vectors in
             for (index, piece) in pieces.prefix(count).enumerated() {
-                // Sending changes nothing.
+                // Sending does not change the bytes.
                 let base = UnsafeMutableRawPointer(mutating: piece.baseAddress)
                 vectors.initializeElement(at: index, to: iovec(iov_base: base, iov_len: piece.count))
             }
@@ -115,7 +115,7 @@ package final class RealSystem: SystemCalls {
     package func unsentOutput(_ descriptor: Int32) -> Int {
         var count: Int32 = 0
         guard ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0, count > 0 else { return 0 }
-        // The peer of a Unix socket has the bytes already; the system counts those that it has not read.
+        // The peer of a Unix socket already has the bytes; the system counts the unread ones.
         return option(descriptor, SOL_SOCKET, SO_DOMAIN) == AF_UNIX ? 0 : Int(count)
     }
 

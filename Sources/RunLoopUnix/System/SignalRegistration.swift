@@ -1,8 +1,8 @@
 internal import CShims
 internal import Glibc
 
-/// An entry in the process's table of signal registrations. To the signal handler, on any number of threads at any
-/// time, its event descriptor is a counter; to the loop it is a descriptor like any other. So unread deliveries wait in
+/// An entry in the process's table of signal registrations. The signal handler, on any thread at any time, counts
+/// deliveries in the entry's event descriptor, which the loop watches like any other. Unread deliveries thus wait in
 /// the kernel and wake a sleeping loop, without a lock or another thread.
 final class SignalRegistration: SignalCounter {
     let descriptor: Int32
@@ -24,13 +24,13 @@ final class SignalRegistration: SignalCounter {
         end()
     }
 
-    /// The last registration of a signal that ends restores the former disposition.
+    /// Ends the registration. The last one of a signal restores the former disposition.
     func end() {
         guard let entry else { return }
         self.entry = nil
-        // In a forked child the table has been cleared, and another registration may have the entry now.
+        // In a forked child, the table has been cleared, and another registration may use the entry.
         if forkCount == rlk_fork_count() { rlk_signal_remove(entry) }
-        // Nothing writes to it any more.
+        // The signal handler no longer writes to the descriptor.
         close(descriptor)
     }
 

@@ -1,17 +1,17 @@
 internal import Glibc
 internal import RunLoopKit
 
-/// The holds of a socket on the time of a simulation, if its peer is another process: for output that the peer does not
-/// accept yet, and for answers that a task awaits. A peer in the same process lives in the time of the simulation.
+/// The holds of a socket on the time of a simulation whose peer is another process: for output that the peer does not
+/// yet accept, and for answers that a task awaits. A peer in the same process lives in simulated time.
 package final class StreamHolds {
     private let descriptor: Int32
     private let system: any SystemCalls
     private let loop: RunLoop
     private let origin: RunLoop.Origin
-    /// Whether the descriptor is a socket whose peer is in another process.
+    /// True if the descriptor is a socket whose peer is in another process.
     private lazy var leadsToOther = findsOther()
     private var output: (any TimeHold)?
-    /// Whether bytes were written since the last read.
+    /// True if bytes have been written since the last read.
     private var hasAsked = false
 
     init(_ descriptor: Int32, _ system: any SystemCalls, _ loop: RunLoop, _ origin: RunLoop.Origin) {
@@ -30,7 +30,7 @@ package final class StreamHolds {
 
     func hasRead() { hasAsked = false }
 
-    /// Holds the time for an answer to earlier output, once: if no answer comes in time, there is no second wait.
+    /// Holds the time once for an answer to earlier output; if none comes in time, there is no second wait.
     func holdForAnswer() -> (any TimeHold)? {
         guard hasAsked, leadsToOther else { return nil }
         hasAsked = false
@@ -44,7 +44,7 @@ package final class StreamHolds {
     private func findsOther() -> Bool {
         guard let peer = system.peerAddress(of: descriptor).known else { return false }
         guard peer.port != nil else {
-            // The numbers of the process, its user and its group.
+            // The numbers of the peer's process, user and group.
             var credentials: [UInt32] = [0, 0, 0]
             var size = socklen_t(12)
             return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0
@@ -54,7 +54,7 @@ package final class StreamHolds {
         return !descriptors.contains { Self.isSame(system.localAddress(of: $0), peer) }
     }
 
-    /// Whether a socket at the address `own` has the address `peer`, or accepts connections for it.
+    /// Returns whether a socket at the address `own` has the address `peer`, or accepts connections for it.
     private static func isSame(_ own: Endpoint, _ peer: Endpoint) -> Bool {
         let isWildcard = ["0.0.0.0:", "[::]:"].contains { own.description.hasPrefix($0) }
         return own.port == peer.port && (isWildcard || own.description == peer.description)

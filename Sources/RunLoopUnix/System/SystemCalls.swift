@@ -1,35 +1,35 @@
 package import RunLoopCore
 
-/// The system calls of the real system, or of a simulated host, under the system's names where those are words. They
-/// return -1 for a failure, with the reason in `errno`. Only calls on files may block. Any thread.
+/// The system calls of the real system or of a simulated host. Names are the system's where those are words. A call
+/// that fails returns -1, with the reason in `errno`. Only calls on files may block. Any thread.
 package protocol SystemCalls: AnyObject, Sendable {
     // MARK: Any descriptor
 
     func isSocket(_ descriptor: Int32) -> Bool
-    /// Whether `splice` moves bytes from socket to socket.
+    /// True if `splice` can move bytes from socket to socket.
     var splices: Bool { get }
     /// Makes a descriptor non-blocking and close-on-exec.
     func prepare(_ descriptor: Int32)
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int
-    /// Writes without raising a signal if no reader is left.
+    /// Writes bytes, without raising a signal if no reader is left.
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
     func close(_ descriptor: Int32)
-    /// Closes a descriptor that several threads have owned, on the one that let go of it last.
+    /// Closes a descriptor shared by several threads, on the last thread to release it.
     func release(_ descriptor: Int32, unlocking isLocked: Bool)
-    /// A reserve descriptor, which can be closed to make room for another.
+    /// Opens a reserve descriptor, which can be closed to make room for another.
     func openReserve() -> Int32
 
     // MARK: Sockets
 
-    /// A non-blocking stream socket.
+    /// Opens a non-blocking stream socket.
     func socket(_ family: Int32) -> Int32
     @discardableResult
     func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) -> Int32
-    /// The value of an option; `nil` if the socket has none of that kind.
+    /// Returns the value of an option; `nil` if the socket does not have the option.
     func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32?
     func bind(_ descriptor: Int32, to address: Endpoint) -> Int32
     func listen(_ descriptor: Int32, backlog: Int32) -> Int32
-    /// Accepts a connection, which is non-blocking.
+    /// Accepts a connection and makes it non-blocking.
     func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32
     func connect(_ descriptor: Int32, to address: Endpoint) -> Int32
     func localAddress(of descriptor: Int32) -> Endpoint
@@ -37,103 +37,103 @@ package protocol SystemCalls: AnyObject, Sendable {
     func hasInput(_ descriptor: Int32) -> Bool
     func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int
     func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
-    /// Sends pieces of bytes as one, at most 1,024 of them.
+    /// Sends up to 1,024 pieces of bytes with one call.
     func send(_ descriptor: Int32, gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Int
     func endWriting(_ descriptor: Int32)
-    /// The number of written bytes that the peer's system does not have yet.
+    /// Returns the number of written bytes that the peer's system does not yet have.
     func unsentOutput(_ descriptor: Int32) -> Int
     /// Makes the peer of a TCP socket see `ECONNRESET` when the socket is closed.
     func resetWhenClosed(_ descriptor: Int32)
 
-    /// Whether the system may spread connections over several sockets at one port: not in a simulation, whose runs must
-    /// be equal.
+    /// Returns whether the system may spread connections over several sockets at one port. Not in a simulation, whose
+    /// runs must be identical.
     func spreadsConnections(of loop: RunLoop) -> Bool
 
     // MARK: Datagrams
 
-    /// A non-blocking datagram socket.
+    /// Opens a non-blocking datagram socket.
     func datagramSocket(_ family: Int32) -> Int32
-    /// Receives a datagram into each slot, or several that came in one piece, as long as there are any.
+    /// Receives datagrams into the slots while there are any: one per slot, or several that arrived in one piece.
     ///
-    /// - Parameter withFacts: whether the slots get the facts that the socket reports with each datagram, by its
-    ///   options; not for a Unix socket.
+    /// - Parameter withFacts: whether the slots receive the metadata that the socket's options request; not for a Unix
+    ///   socket.
     func receive(_ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool) -> Int
-    /// Sends the datagram of each slot, up to the first that fails.
+    /// Sends the datagrams of the slots, up to the first that fails.
     ///
-    /// - Parameter inSegments: whether the system gets equally long ones to one peer in one piece, which fails as a
-    ///   whole.
+    /// - Parameter inSegments: whether the system receives datagrams of equal length to one peer in one piece, which
+    ///   fails as a whole.
     func send(_ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool) -> Int
-    /// Takes the oldest error from the queue of a UDP socket that has one (`IP_RECVERR`).
+    /// Removes and returns the oldest error from the error queue of a UDP socket (`IP_RECVERR`).
     func takeQueuedError(_ descriptor: Int32) -> QueuedError?
     func changeMembership(_ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?) -> Int32
 
     // MARK: Paths of sockets
 
-    /// The socket that a path leads to; `nil` if it leads to none.
+    /// Returns the identity of the socket at a path; `nil` if there is none.
     func socketFile(at path: String) -> SocketFile?
     func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32
     func setPermissions(_ permissions: UInt32, at path: String) -> Int32
 
     // MARK: Files
 
-    /// Opens a file that is closed on `exec`. Follows no symbolic link, and does not wait for the other end of a FIFO.
+    /// Opens a file, to be closed on `exec`. Does not follow a symbolic link, or wait for the other end of a FIFO.
     func open(_ path: String, flags: Int32) -> Int32
-    /// Takes the lock of an open file, unless another process has it.
+    /// Acquires the lock of an open file unless another process has it.
     func lock(_ descriptor: Int32) -> Int32
-    /// Releases the lock, even if a starting child has the file open for a moment.
+    /// Releases the lock, even if a starting child briefly has the file open.
     func unlock(_ descriptor: Int32)
     func leads(_ path: String, to descriptor: Int32) -> Bool
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int
     func truncate(_ descriptor: Int32, to length: Int) -> Int32
     func sync(_ descriptor: Int32) -> Int32
-    /// Maps all bytes of a regular file; `nil` for a failure.
+    /// Maps all bytes of a regular file into memory; `nil` for a failure.
     func map(_ descriptor: Int32) -> UnsafeRawBufferPointer?
     func unmap(_ contents: UnsafeRawBufferPointer)
-    /// The bytes of a regular file, up to one byte beyond the limit; `nil` for a failure. Follows symbolic links.
+    /// Returns the bytes of a regular file, up to one byte beyond the limit; `nil` for a failure. Follows symbolic
+    /// links.
     func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]?
     func exists(_ path: String) -> Bool
     func rename(_ path: String, to newPath: String) -> Int32
     func removeFile(at path: String) -> Int32
-    /// Makes a directory that only its owner has access to.
+    /// Creates a directory that only its owner can access.
     func createDirectory(_ path: String) -> Int32
     func removeDirectory(_ path: String) -> Int32
-    /// The names in a directory, in any order; `nil` for a failure.
+    /// Returns the names in a directory, in any order; `nil` for a failure.
     func contentsOfDirectory(_ path: String) -> [String]?
     func syncDirectory(_ path: String) -> Int32
 
     // MARK: File events
 
     func openFileWatcher() -> Int32
-    /// Watches a path, unless its file is watched already, and returns the number of the watch.
+    /// Watches a path and returns the number of the watch; fails if its file is already watched.
     func watch(_ path: String, with descriptor: Int32, for mask: UInt32) -> Int32
     func unwatch(_ number: Int32, with descriptor: Int32)
 
     // MARK: Children
 
-    /// The ends of a new pipe; `nil` for a failure.
+    /// Creates a pipe and returns its ends; `nil` for a failure.
     func pipe() -> (reading: Int32, writing: Int32)?
-    /// A duplicate of a descriptor, beyond the standard ones.
+    /// Duplicates a descriptor; the duplicate is none of the standard descriptors.
     func duplicate(_ descriptor: Int32) -> Int32
-    /// Starts a child and returns its number, once its program has begun.
+    /// Starts a child, and returns its number once its program has begun.
     func start(_ child: ChildStart) throws(ChildStart.Failure) -> Int32
-    /// A descriptor that is readable once a child has ended.
+    /// Opens a descriptor that is readable once a child has ended.
     func openProcess(_ identifier: Int32) -> Int32
     func send(_ signal: Int32, toProcess descriptor: Int32) -> Int32
-    /// Sends a signal to a process, or to a group if the number is negative.
+    /// Sends a signal to a process, or to a process group if the number is negative.
     func kill(_ identifier: Int32, _ signal: Int32) -> Int32
-    /// Looks at a child by its descriptor or, if that is negative, by its number: `nil` while it runs, and `lost` if
-    /// the process has no such child any more.
+    /// Returns the status of a child, found by its descriptor or, if that is negative, by its number: `nil` while the
+    /// child runs, and `lost` if the process no longer has such a child.
     func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildProcess.ExitStatus?
     /// Arranges for a child to be reaped when it ends.
     func reapLater(_ identifier: Int32, _ descriptor: Int32)
-    /// Reaps the ended children that this process has not started by these calls.
+    /// Reaps the ended children that these calls have not started.
     func reapOrphans()
 
     // MARK: The time of a simulation
 
-    /// Holds the time while an event of the real system is awaited; `nil` for a system that lives in the simulation's
-    /// time.
+    /// Holds simulated time while an event of the real system is awaited; `nil` for a system in simulated time.
     func holdTime(for what: @autoclosure () -> String, on loop: RunLoop) -> (any TimeHold)?
     func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds?
 
@@ -141,34 +141,34 @@ package protocol SystemCalls: AnyObject, Sendable {
 
     var processIdentifier: Int32 { get }
     var monotonicMicroseconds: Int64 { get }
-    /// The environment, in lines such as `HOME=/root`, each with a zero byte at its end.
+    /// The environment, in lines such as `HOME=/root`, each with a terminating zero byte.
     var environment: [[CChar]] { get }
     func variable(_ name: String) -> String?
     func removeVariable(_ name: String)
-    /// A user of the system, with all groups.
+    /// Returns a user of the system, with all groups.
     func user(named name: String) throws(SystemError) -> ChildProcess.User
-    /// Begins to count a signal, which then has no other effect.
+    /// Starts counting a signal, which then has no other effect.
     func count(signal: Int32) throws(SystemError) -> any SignalCounter
     func ignore(signal: Int32) -> Int32
-    /// A socket for datagrams to the service manager.
+    /// Opens a socket for datagrams to the service manager.
     func openNotifySocket() -> Int32
     /// - Parameter address: a `sockaddr_un`.
     func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int
 }
 
-/// Counts a signal. It belongs to a loop's thread.
+/// A counter of a signal's deliveries. Belongs to a loop's thread.
 package protocol SignalCounter: AnyObject {
-    /// The descriptor, which is readable while the count is above zero.
+    /// The descriptor that is readable while the count is above zero.
     var descriptor: Int32 { get }
     /// Returns the number of signals since the last call.
     func take() -> Int
     /// Makes the descriptor readable once.
     func prime()
-    /// Restores the former effect of the signal. Harmless when repeated.
+    /// Restores the former effect of the signal. Repeated calls have no effect.
     func end()
 }
 
-/// The identity of a socket that a path leads to: another socket may take its place.
+/// The identity of the socket at a path, where another socket may replace it.
 package struct SocketFile: Equatable {
     package let device: UInt64
     package let inode: UInt64

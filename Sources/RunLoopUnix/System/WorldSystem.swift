@@ -1,6 +1,6 @@
 package import RunLoopKit
 
-/// The system of each world: the real one, unless another was set.
+/// The system of each world, by default the real one.
 package enum WorldSystem {
     package static let calls = WorldLocal<any SystemCalls> { _ in RealSystem.shared }
     private static let ofLoop = RunLoop.Local { calls[$0.world] }
@@ -10,7 +10,7 @@ package enum WorldSystem {
     /// The system of the calling thread's world.
     package static var current: any SystemCalls { calls[RunLoop.currentWorld] }
 
-    /// Sets the system of a loop's world, before anything there has opened a socket.
+    /// Sets the system of a loop's world. Called before that world opens a socket.
     package static func set(_ system: any SystemCalls, for loop: RunLoop) {
         calls.set(system, in: loop.world)
         loop[ofLoop] = system

@@ -3,7 +3,7 @@ internal import Glibc
 extension ChildProcess {
     /// The program that a child runs.
     public enum Executable: Hashable, Sendable, CustomStringConvertible {
-        /// A file. The child's working directory is the base of a relative path.
+        /// The path of a file; a relative path starts at the child's working directory.
         case path(String)
         /// A name to search for in the directories of this process's `PATH`.
         case named(String)
@@ -25,43 +25,43 @@ extension ChildProcess {
         case only([String: String])
     }
 
-    /// The target of one of a child's standard descriptors.
+    /// A target for one of a child's standard descriptors.
     public enum Stream: Hashable, Sendable {
-        /// This process's own.
+        /// This process's descriptor.
         case inherit
         /// `/dev/null`: input is empty, and output is discarded.
         case null
         /// A pipe whose other end is a ``PipeEnd`` of the ``ChildProcess``.
         case pipe
-        /// An open descriptor of this process. It is neither changed nor closed. It must stay open until `spawn` has
-        /// returned.
+        /// An open descriptor of this process, which is neither changed nor closed, and must stay open until `spawn`
+        /// has returned.
         case descriptor(Int32)
-        /// The child's standard output, as `2>&1` in a shell: for its standard error only. Output and errors arrive in
-        /// the order in which the child writes them.
+        /// The child's standard output, as with `2>&1` in a shell; only for its standard error. Output and errors
+        /// arrive in the order in which the child writes them.
         case standardOutput
     }
 
-    /// The process group and session of a child. Signals of the terminal, such as Control-C, go to a group. A child
-    /// with a group of its own can be ended together with the processes that it started.
+    /// The process group and session of a child. The terminal's signals, such as Control-C, go to a group. A child in
+    /// its own group can be ended together with the processes that it started.
     public enum Group: Hashable, Sendable {
-        /// This process's own.
+        /// This process's group and session.
         case inherit
-        /// A group of its own, with the child's number.
+        /// A new group, with the child's number.
         case newGroup
-        /// A session of its own, without a terminal.
+        /// A new session, without a terminal.
         case newSession
     }
 
-    /// The user that a child runs as, and its groups. Only root and processes with its rights may choose them.
+    /// The user and groups that a child runs as. Only privileged processes may choose them.
     public struct User: Hashable, Sendable, CustomStringConvertible {
-        /// The number of the user.
+        /// The user's number.
         public let identifier: UInt32
-        /// The number of the user's group.
+        /// The number of the user's primary group.
         public let group: UInt32
         /// The numbers of further groups.
         public let supplementaryGroups: [UInt32]
 
-        /// A user by numbers, in no further groups unless given.
+        /// Creates a user from numbers, by default without further groups.
         public init(_ identifier: UInt32, group: UInt32, supplementaryGroups: [UInt32] = []) {
             (self.identifier, self.group) = (identifier, group)
             self.supplementaryGroups = supplementaryGroups
@@ -70,25 +70,25 @@ extension ChildProcess {
         public var description: String { "user \(identifier), group \(group)" }
     }
 
-    /// A resource that the system can limit for a process. Children of the child have the same limits, each for itself.
+    /// A resource that the system can limit for a process. Descendants of a child inherit its limits, each for itself.
     public enum Resource: Hashable, Sendable, CaseIterable {
-        /// Seconds of a processor's time. The system ends the process when it has used them.
+        /// The processor time in seconds. The system ends a process that has used it up.
         case processorTime
-        /// Bytes of a file that it writes.
+        /// The size in bytes of each file that the process writes.
         case fileSize
-        /// Bytes of a core dump; 0 for none.
+        /// The size in bytes of a core dump; 0 for none.
         case coreSize
-        /// Bytes of its data.
+        /// The size in bytes of the process's data segment.
         case dataSize
-        /// Bytes of its main thread's stack.
+        /// The size in bytes of the main thread's stack.
         case stackSize
-        /// Bytes of its memory, including all mappings.
+        /// The size in bytes of the address space, including all mappings.
         case addressSpace
-        /// Bytes of memory that it may lock.
+        /// The number of bytes of memory that the process may lock.
         case lockedMemory
-        /// Descriptors that it may have open: their numbers are below this.
+        /// The number of descriptors that the process may have open; all descriptors are below this number.
         case openFiles
-        /// Processes of its user, including those that it did not start.
+        /// The number of processes of the same user, including processes that it did not start.
         case processes
 
         var number: Int32 {

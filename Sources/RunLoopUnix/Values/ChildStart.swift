@@ -4,7 +4,7 @@ package struct ChildStart {
         case inherit
         case null
         case descriptor(Int32)
-        /// For the standard error: the target of the standard output.
+        /// The target of the standard output; for the standard error only.
         case standardOutput
     }
 
@@ -12,8 +12,8 @@ package struct ChildStart {
     package var files: [String]
     /// The arguments, beginning with the program's own name.
     package var arguments: [String]
-    /// Lines such as `HOME=/root`, each with a zero byte at its end. Bytes, because inherited variables need not be
-    /// text.
+    /// Lines such as `HOME=/root`, each with a terminating zero byte. Stored as bytes, because inherited variables need
+    /// not be text.
     package var environment: [[CChar]]
     package var workingDirectory: String?
     package var streams: [Stream]
@@ -21,7 +21,7 @@ package struct ChildStart {
     package var user: ChildProcess.User?
     package var limits: [ChildProcess.Resource: UInt64]
 
-    /// The steps before the other program runs, in order, with the numbers that `rlk_spawn` has for them.
+    /// The steps of starting a child, in order, with the numbers that `rlk_spawn` uses.
     package enum Step: Int32 {
         case fork, streams, group, limits, user, directory, execute
     }

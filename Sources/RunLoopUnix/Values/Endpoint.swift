@@ -4,13 +4,14 @@ internal import RunLoopKit
 
 /// The address of a socket: an IPv4 or IPv6 address with a port, or the path of a Unix socket.
 ///
-/// A host name is not an address; ``HostResolver`` finds the addresses of a name without blocking the loop. Two endpoints
-/// are equal if the system cannot tell them apart: to it an IPv4 address is another one than its form for IPv6 sockets.
+/// A host name is not an address; ``HostResolver`` finds the addresses of a name without blocking the loop. Two
+/// endpoints are equal if the system cannot tell them apart; it distinguishes an IPv4 address from its IPv4-mapped IPv6
+/// form.
 public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     private var storage = sockaddr_storage()
     private(set) var length: socklen_t = 0
 
-    /// An IPv4 or IPv6 address.
+    /// Creates an IPv4 or IPv6 address.
     ///
     /// - Parameters:
     ///   - address: an address in digits, for example `127.0.0.1` or `::1`. An IPv6 address may name its interface:
@@ -36,7 +37,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         self.init(first.pointee.ai_addr, first.pointee.ai_addrlen)
     }
 
-    /// The address of a Unix socket: a path, or `@` and a name in the abstract namespace.
+    /// Creates the address of a Unix socket from a path, or from `@` and a name in the abstract namespace.
     ///
     /// - Throws: ``SystemError`` with `ENAMETOOLONG` for more than 107 bytes, and with `EINVAL` for an empty path or
     ///   one with a zero byte. An abstract name may have zero bytes.
@@ -57,10 +58,10 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         length = socklen_t(header + bytes.count + (isAbstract ? 0 : 1))
     }
 
-    /// An address as the system has it: a `sockaddr_in`, `sockaddr_in6` or `sockaddr_un`.
+    /// Creates an address from the system's representation: a `sockaddr_in`, `sockaddr_in6` or `sockaddr_un`.
     ///
-    /// - Throws: ``SystemError`` with `EAFNOSUPPORT` for another family, and with `EINVAL` if there are fewer bytes than
-    ///   an address of its family has, or more than any has.
+    /// - Throws: ``SystemError`` with `EAFNOSUPPORT` for another family, and with `EINVAL` if there are too few bytes
+    ///   for the family, or more than any address has.
     public init(systemBytes bytes: UnsafeRawBufferPointer) throws(SystemError) {
         guard bytes.count >= MemoryLayout<sa_family_t>.size, bytes.count <= MemoryLayout<sockaddr_un>.size else {
             throw SystemError("an address of \(bytes.count) bytes", errno: EINVAL)
@@ -80,10 +81,10 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// An empty address, to be filled in.
+    /// Creates an empty address, to be filled in.
     package init() {}
 
-    /// The address; `nil` if it is empty.
+    /// The address itself, or `nil` if it is empty.
     var known: Endpoint? { family == AF_UNSPEC ? nil : self }
 
     /// The address of a Unix socket without a name.
@@ -94,7 +95,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         return endpoint
     }()
 
-    /// A copy of an address from the system.
+    /// Creates a copy of an address from the system.
     init(_ address: UnsafePointer<sockaddr>, _ length: socklen_t) {
         self.length = min(length, socklen_t(MemoryLayout<sockaddr_storage>.size))
         withUnsafeMutableBytes(of: &storage) {
@@ -102,7 +103,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// A copy of the bytes of an address.
+    /// Creates an address from a copy of its bytes.
     init(copying bytes: UnsafeRawBufferPointer) {
         length = socklen_t(bytes.count)
         withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: bytes) }
@@ -117,14 +118,14 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         self.length = length
     }
 
-    /// Completes an address whose bytes a system call has written, unless it has written none.
+    /// Completes an address whose bytes a system call has written; becomes `empty` if it has written none.
     mutating func wasFilled(to length: socklen_t, orIs empty: Endpoint) {
         if length == 0 { self = empty } else { self.length = length }
     }
 
-    /// The bytes that make the difference between addresses.
+    /// Calls a closure with the bytes that distinguish addresses.
     private func withIdentity<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        // The rest of an IPv4 address only fills it up.
+        // The rest of an IPv4 address is padding.
         let rest = family == AF_INET ? MemoryLayout<sockaddr_in>.offset(of: \.sin_zero)! : Int(length)
         return withUnsafeBytes(of: storage) { body(UnsafeRawBufferPointer(rebasing: $0.prefix(rest))) }
     }
@@ -137,12 +138,12 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         withIdentity { hasher.combine(bytes: $0) }
     }
 
-    /// This IPv4 or IPv6 address with another port; any other address unchanged.
+    /// Returns an IPv4 or IPv6 address with another port; any other address unchanged.
     package func with(port: UInt16) -> Endpoint {
         guard self.port != nil else { return self }
         var copy = self
         withUnsafeMutablePointer(to: &copy.storage) { pointer in
-            // An IPv6 address has its port at the same place.
+            // The port of an IPv6 address is at the same offset.
             pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee.sin_port = port.bigEndian }
         }
         return copy
@@ -154,7 +155,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Calls a function with the bytes of the address as the system has it. They are valid only in the call. O(1).
+    /// Calls a closure with the system's representation of the address, which is valid only during the call. O(1).
     public func withSystemBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try withUnsafeBytes(of: storage) { try body(UnsafeRawBufferPointer(rebasing: $0.prefix(Int(length)))) }
     }
@@ -165,12 +166,12 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     public var port: UInt16? {
         guard family == AF_INET || family == AF_INET6 else { return nil }
         return withSystemAddress { address, _ in
-            // An IPv6 address has its port at the same place.
+            // The port of an IPv6 address is at the same offset.
             address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { UInt16(bigEndian: $0.pointee.sin_port) }
         }
     }
 
-    /// The path of a Unix socket, or `@` and an abstract name. Empty for a socket without a name, and `nil` for other
+    /// The path of a Unix socket, or `@` and an abstract name; empty for an unnamed socket, and `nil` for other
     /// addresses.
     public var path: String? {
         guard family == AF_UNIX else { return nil }
@@ -183,11 +184,11 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The path of a Unix socket in the file system.
+    /// The path of a Unix socket in the file system; `nil` for other addresses.
     var filePath: String? { path.flatMap { $0.isEmpty || $0.hasPrefix("@") ? nil : $0 } }
 
-    /// The identity of a peer, for limits: an IPv4 address, or the 64 bits of an IPv6 address that name its network,
-    /// because a single host has all addresses of a network. `nil` for other addresses.
+    /// The identity of a peer, for limits: an IPv4 address, or the 64-bit network prefix of an IPv6 address, because a
+    /// single host may use a whole network. `nil` for other addresses.
     var host: UInt64? {
         func bytes<Address>(_ field: PartialKeyPath<Address>, _ range: Range<Int>) -> UInt64 {
             let offset = MemoryLayout<Address>.offset(of: field)!
@@ -199,7 +200,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         case AF_INET: return bytes(\sockaddr_in.sin_addr, 0..<4)
         case AF_INET6:
             let network = bytes(\sockaddr_in6.sin6_addr, 0..<8)
-            // An IPv4-mapped IPv6 address has the IPv4 address in its other half.
+            // An IPv4-mapped IPv6 address has the IPv4 address in its second half.
             return network == 0 ? bytes(\sockaddr_in6.sin6_addr, 8..<16) : network
         default: return nil
         }
@@ -216,7 +217,8 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// For example `127.0.0.1:80`, `[::1]:80`, or a path, which is one line: a client chooses that of its own socket.
+    /// A textual representation, for example `127.0.0.1:80`, `[::1]:80` or a path. A path, which a client may choose,
+    /// is escaped to one line.
     public var description: String {
         if let path { return path.isEmpty ? "unnamed" : escaped(path) }
         guard let address, let port else { return "unknown" }

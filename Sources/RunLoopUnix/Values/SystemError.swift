@@ -1,19 +1,19 @@
 internal import Glibc
 
-/// A system call that failed.
+/// The error of a failed system call.
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The operation that failed, for example `bind to port 80`.
     public let operation: String
     /// The system's error number, for example `EADDRINUSE`.
     public let errno: Int32
 
-    /// Makes an error of an operation and a number.
+    /// Creates an error from an operation and an error number.
     public init(_ operation: String, errno: Int32) {
         self.operation = operation
         self.errno = errno
     }
 
-    /// The error of the system call that has just failed.
+    /// Returns the error of the system call that has just failed.
     static func last(_ operation: String) -> SystemError {
         SystemError(operation, errno: Glibc.errno)
     }
