@@ -1,7 +1,7 @@
 public import RunLoopKit
 
 extension ChildProcess {
-    /// Waits until the child has ended, and returns how it ended. Await it on the thread of a loop.
+    /// Waits until the child has ended, and returns its exit status. Await it on a loop's thread.
     ///
     /// ```swift
     /// loop.task {
@@ -10,11 +10,11 @@ extension ChildProcess {
     /// }
     /// ```
     ///
-    /// The call awaits a ``ChildSource``: it reaps the child, and several tasks may wait for one child. If the child
-    /// has ended before, the call returns in the next pass, or at once if the child was reaped. A cancelled wait has no
-    /// effect on the child, and a later wait still returns its end. O(1).
+    /// The call awaits a ``ChildSource``, which reaps the child; several tasks may wait for one child. If the child has
+    /// already ended, the call returns in the next pass, or at once if the child has been reaped. A cancelled wait does
+    /// not affect the child, and a later wait still returns its status. O(1).
     ///
-    /// - Parameter modes: the modes in which the end is noticed; the common modes unless given.
+    /// - Parameter modes: the modes in which the end is noticed; by default the common modes.
     /// - Throws: ``SystemError`` if no descriptor is left; `CancellationError`; `RunLoop.WaitError` if the loop has
     ///   ended.
     /// - Precondition: the calling thread has a loop, and there is a mode.

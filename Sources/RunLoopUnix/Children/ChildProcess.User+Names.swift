@@ -1,9 +1,9 @@
 internal import Glibc
 
 extension ChildProcess.User {
-    /// A user of the system's database, with all the user's groups; on a simulated host, of the `/etc/passwd` and
-    /// `/etc/group` of its disk. If the database is on another machine, this blocks until it answers: call it before
-    /// the loop runs. Any thread.
+    /// Creates a user from the system's database, with all the user's groups; on a simulated host, from `/etc/passwd`
+    /// and `/etc/group` on its disk. Blocks while a database on another machine answers, so call it before the loop
+    /// runs. Any thread.
     ///
     /// - Throws: ``SystemError`` with `ENOENT` if there is no such user.
     public init(named name: String) throws(SystemError) {

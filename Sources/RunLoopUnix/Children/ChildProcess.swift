@@ -1,6 +1,6 @@
 public import RunLoopCore
 
-/// A child process: another program, started by this one.
+/// A child process that runs another program.
 ///
 /// ```swift
 /// let child = try ChildProcess.spawn(.named("sort"), arguments: ["-n"], standardInput: .pipe, standardOutput: .pipe)
@@ -8,14 +8,13 @@ public import RunLoopCore
 /// try loop.add(source, forMode: .default)
 /// ```
 ///
-/// A ``ChildSource`` reports when the child has ended. If you drop a child and its sources, the child keeps running.
-/// The library still reaps it, so that it leaves no zombie; for a child that is still running, a small thread waits.
+/// A ``ChildSource`` reports the end of the child. If you release a child and its sources, the child keeps running. The
+/// library still reaps it, so that it leaves no zombie; a small thread waits for a child that is still running.
 ///
-/// Use an object of this kind on one thread; it is not `Sendable`, but its ``remote`` is. Beside a loop in a simulation
-/// a child lives in real time, and the time of the simulation waits for it, except for a child of a simulated host.
+/// Use a `ChildProcess` on one thread; it is not `Sendable`, but its ``remote`` is. A child started in a simulation
+/// runs in real time, and simulated time waits for it, except for a child of a simulated host.
 public final class ChildProcess {
-    /// The system's number for the child. It is valid until the child is reaped, which happens after the handler of its
-    /// first source.
+    /// The system's number for the child, valid until the child is reaped after the handler of its first source.
     public let processIdentifier: Int32
 
     /// The end for writing the child's input, if it was started with `standardInput: .pipe`.
@@ -28,37 +27,36 @@ public final class ChildProcess {
     /// The way in which the child ended; `nil` until the handler of a source is called.
     public private(set) var status: ExitStatus?
 
-    /// Readable once the child has ended; -1 if the system has no such descriptor, which makes SIGCHLD necessary.
+    /// The descriptor that is readable once the child has ended; -1 if the system has none, so that SIGCHLD is needed.
     var descriptor: Int32 { target.descriptor }
     private let target: SignalTarget
     private let system: any SystemCalls
-    /// The timer that ends a child that has not ended in time.
+    /// The timer that kills a child that has not ended in time.
     private var deadline: Timer?
     /// Holds the time of a simulation while a child of the real system runs.
     private var hold: (any TimeHold)?
 
     /// Starts a program.
     ///
-    /// The child begins with no signal blocked, with every signal at its default, and with no descriptors except the
-    /// three standard ones. None of this program's code runs in it. The call returns when the other program has begun.
-    /// Any thread.
+    /// The child starts with no signals blocked, every signal at its default, and only the three standard descriptors.
+    /// None of this program's code runs in the child. The call returns when the other program has begun. Any thread.
     ///
     /// - Parameters:
     ///   - executable: the program.
-    ///   - arguments: its arguments, without its own name.
-    ///   - environment: its environment variables.
-    ///   - workingDirectory: its working directory; this process's unless given.
-    ///   - standardInput: where it reads.
-    ///   - standardOutput: where it writes.
-    ///   - standardError: where it writes errors.
-    ///   - group: its process group and session.
-    ///   - user: the user and the groups that it runs as; this process's unless given. The working directory and the
-    ///     program must be accessible to that user.
-    ///   - resourceLimits: the most that it may use of each resource. It cannot raise these limits, unless it runs as
-    ///     root.
+    ///   - arguments: the program's arguments, without its own name.
+    ///   - environment: the child's environment variables.
+    ///   - workingDirectory: the child's working directory; by default this process's.
+    ///   - standardInput: the source of the child's input.
+    ///   - standardOutput: the target of the child's output.
+    ///   - standardError: the target of the child's errors.
+    ///   - group: the child's process group and session.
+    ///   - user: the user and groups that the child runs as; by default this process's. The user needs access to the
+    ///     working directory and the program.
+    ///   - resourceLimits: the maximum of each resource that the child may use. Only a child that runs as root can
+    ///     raise these limits.
     /// - Throws: ``SystemError``, whose operation names the failed step. Possible reasons: the program or the directory
-    ///   does not exist or may not be used; the user or a limit may not be set. Others are a zero byte in a text, a
-    ///   descriptor that is not open, and a system without room for another process.
+    ///   does not exist or is not accessible, the user or a limit may not be set, a text has a zero byte, a descriptor
+    ///   is not open, or the system has no room for another process.
     public static func spawn(
         _ executable: Executable, arguments: [String] = [], environment: Environment = .inherit,
         workingDirectory: String? = nil, standardInput: Stream = .inherit, standardOutput: Stream = .inherit,
@@ -81,7 +79,7 @@ public final class ChildProcess {
         let spawned = try request.spawn()
         processIdentifier = spawned.pid
         (standardInput, standardOutput, standardError) = (spawned.pipes[0], spawned.pipes[1], spawned.pipes[2])
-        // The number cannot belong to another process yet: even a child that has ended was not reaped.
+        // The number cannot belong to another process yet, because even an ended child has not been reaped.
         target = SignalTarget(
             system, processIdentifier: spawned.pid, hasGroup: request.group != .inherit,
             descriptor: usesDescriptor ? system.openProcess(spawned.pid) : -1)
@@ -91,31 +89,30 @@ public final class ChildProcess {
         target.abandon()
     }
 
-    /// Sends a signal to the child and, if it was started with a group or a session of its own, to every process of
-    /// that group: those that it started, unless they left the group. The signal never reaches another process, even if
-    /// the child has ended and the system has reused its number.
+    /// Sends a signal to the child, or to its whole process group if it was started in its own group or session. The
+    /// signal never reaches an unrelated process, even if the child has ended and the system has reused its number.
     ///
-    /// In the handler of a child source the signal still reaches the group, though the child has ended.
+    /// In the handler of a child source, the signal still reaches the group of the ended child.
     ///
-    /// - Returns: `false` if the child was reaped already, so that nothing was sent. A child that has ended but is not
-    ///   reaped yet accepts signals and ignores them.
-    /// - Throws: ``SystemError`` if the number is no signal, or if the child runs as another user.
+    /// - Returns: `false` if the child has been reaped, so that nothing was sent. A child that has ended but has not
+    ///   been reaped accepts and ignores signals.
+    /// - Throws: ``SystemError`` if the number is not a signal, or if the child runs as another user.
     @discardableResult
     public func kill(_ signal: Signal = .terminate) throws(SystemError) -> Bool {
         try target.send(signal)
     }
 
-    /// Asks the child to end, and ends it by force if it takes too long: sends a signal now, and SIGKILL after `grace`.
-    /// A group or a session of its own receives both signals. Processes of the group that outlive the child are killed
-    /// when it has ended: a child that gives its own children time waits for them.
+    /// Stops the child: sends a signal now, and SIGKILL after `grace`. The child's own group or session, if any,
+    /// receives both signals. Processes of the group that outlive the child are killed when it has ended, so a child
+    /// that gives its own children time must wait for them.
     ///
-    /// A ``ChildSource`` notices when the child has ended; without one, SIGKILL is sent in any case when `grace` is
-    /// over. Until then `loop` keeps the child and has something to wait for. If the loop ends first, SIGKILL is sent
-    /// at once. Another call with a shorter time brings SIGKILL forward; a longer time changes nothing. Harmless once
-    /// the child was reaped. Call it on the thread of the loop and the child.
+    /// A ``ChildSource`` notices the end of the child; without one, SIGKILL is always sent after `grace`. Until then,
+    /// `loop` keeps the child and has something to wait for. If the loop ends first, SIGKILL is sent at once. Another
+    /// call with a shorter time brings SIGKILL forward; a longer time changes nothing. Has no effect once the child has
+    /// been reaped. Call it on the thread of the loop and the child.
     ///
     /// - Parameters:
-    ///   - grace: how long the child has; counted on the loop's clock.
+    ///   - grace: the time until SIGKILL, on the loop's clock.
     ///   - signal: the signal that asks it to end.
     ///   - loop: the calling thread's loop.
     ///   - modes: the modes in which SIGKILL may be sent.
@@ -145,29 +142,29 @@ public final class ChildProcess {
         deadline = nil
     }
 
-    /// A handle with which other threads signal the child.
+    /// A handle through which other threads signal the child.
     public var remote: Remote { Remote(target: target) }
 
-    /// A handle with which any thread may signal a child. It keeps neither the child nor its number. A value and
+    /// A handle through which any thread may signal a child, keeping neither the child nor its number. A value and
     /// `Sendable`.
     public struct Remote: Sendable {
         fileprivate let target: SignalTarget
 
         /// Sends a signal, as ``ChildProcess/kill(_:)`` does. Any thread.
         ///
-        /// - Returns: `false` if the child was reaped already, or its `ChildProcess` was released.
+        /// - Returns: `false` if the child has been reaped, or its `ChildProcess` has been released.
         @discardableResult
         public func kill(_ signal: Signal = .terminate) throws(SystemError) -> Bool {
             try target.send(signal)
         }
     }
 
-    /// Checks whether the child has ended, and how, without reaping it.
+    /// Returns the child's status if it has ended, without reaping it.
     func look() -> ExitStatus? {
         if let status { return status }
         status = system.state(ofChild: processIdentifier, descriptor, reaps: false)
         if status == .lost {
-            // Another process may have the number now.
+            // Another process may now have the number.
             target.forget()
             cancelDeadline()
         }

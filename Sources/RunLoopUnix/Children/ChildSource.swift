@@ -1,17 +1,17 @@
 public import RunLoopCore
 
-/// Calls its handler once, on the loop's thread, when a child process has ended.
+/// A source that calls its handler once, on the loop's thread, when a child process has ended.
 ///
 /// If the child ends while the loop runs in another mode, the handler is called when one of the source's modes runs. If
-/// it had ended before the source was added, the handler is called in the next pass. After the handler the source is
-/// invalid.
+/// the child ended before the source was added, the handler is called in the next pass. After the handler, the source
+/// is invalid.
 ///
-/// When the handler is called, everything that the child itself wrote can be read: read its pipes until they are empty.
-/// The end of the stream may still be missing, because processes that the child started may hold the pipe open. Among
-/// the ready sources of a pass a child source is served last, after handlers that read the output.
+/// When the handler is called, the child's entire output is available: read its pipes until they are empty. The end of
+/// a stream may still be missing, because processes that the child started may hold the pipe open. A child source is
+/// served last among the ready sources of a pass, after handlers that read the output.
 ///
-/// The child is reaped after the handler, so its number remains valid during the handler. Several sources may wait for
-/// one child; each is called, and the child is reaped after the first.
+/// The child is reaped after the handler, so its number is valid in the handler. Several sources may wait for one
+/// child; each is called, and the child is reaped after the first.
 ///
 /// The loop keeps a source until it has been called, removed or invalidated, and the source keeps its child. The end of
 /// the loop invalidates it. A source that is released without having been added is reported to the
@@ -23,11 +23,11 @@ public final class ChildSource: RunLoop.SystemSource {
     /// Counts SIGCHLD while the source is in a loop, if the child has no descriptor.
     private var counter: (any SignalCounter)?
 
-    /// Makes a source. Add it with `RunLoop.add(_:forMode:)`.
+    /// Creates a source. Add it with `RunLoop.add(_:forMode:)`.
     ///
     /// - Parameters:
     ///   - child: the child to wait for.
-    ///   - handler: called with the child and its exit status, and released after that.
+    ///   - handler: called with the child and its exit status, and then released.
     ///   - file: the place for ``/RunLoopKit/RunLoop/Item/origin``, with `line`.
     public init(
         _ child: ChildProcess, handler: @escaping (ChildProcess, ChildProcess.ExitStatus) -> Void,
@@ -47,7 +47,7 @@ public final class ChildSource: RunLoop.SystemSource {
             }, cleanup: { [unowned self] in counter?.end() })
     }
 
-    /// The child's descriptor, or that of SIGCHLD if there is none.
+    /// Returns the child's descriptor, or a descriptor that counts SIGCHLD if the child has none.
     fileprivate func open(in loop: RunLoop) throws(SystemError) -> Int32 {
         guard child.descriptor < 0 else { return child.descriptor }
         let counter = try WorldSystem.of(loop).count(signal: Signal.child.rawValue)

@@ -1,10 +1,10 @@
 internal import Glibc
 internal import RunLoopCore
 
-/// One end of a pipe to or from a child process. It owns a non-blocking descriptor and closes it.
+/// An end of a pipe to or from a child process, which owns a non-blocking descriptor.
 ///
-/// Reads and writes never wait. A `DescriptorSource` on ``fileDescriptor`` reports when to try again. ``close()``
-/// closes the end, and so does the release of its last reference. Invalidate your sources on it before.
+/// Reads and writes never wait. A `DescriptorSource` on ``fileDescriptor`` reports when to try again. ``close()`` or
+/// the release of the last reference closes the end; invalidate its sources first.
 ///
 /// ```swift
 /// let output = child.standardOutput!
@@ -17,7 +17,7 @@ internal import RunLoopCore
 /// }
 /// ```
 ///
-/// Use it on one thread; it is not `Sendable`.
+/// Use a pipe end on one thread; it is not `Sendable`.
 public final class PipeEnd {
     /// The result of a read.
     public enum Input: Hashable, Sendable {
@@ -25,11 +25,11 @@ public final class PipeEnd {
         case bytes([UInt8])
         /// No bytes for now.
         case nothing
-        /// The end: every process has closed the other side.
+        /// The end of input: every process has closed the other side.
         case end
     }
 
-    /// The descriptor, for sources; -1 once the end is closed. The object closes it, so you must not.
+    /// The descriptor, for sources; -1 once the end is closed. Do not close it yourself.
     public private(set) var fileDescriptor: Int32
 
     private let system: any SystemCalls
@@ -44,23 +44,23 @@ public final class PipeEnd {
         close()
     }
 
-    /// Closes the end; harmless when repeated. A child that reads from the pipe then sees the end of its input.
+    /// Closes the end. A child that reads from the pipe then sees the end of its input. Repeated calls have no effect.
     public func close() {
         guard fileDescriptor >= 0 else { return }
         system.close(fileDescriptor)
         fileDescriptor = -1
     }
 
-    /// Gives up the descriptor, which the caller closes from now on.
+    /// Returns the descriptor, which the caller then owns.
     func handOver() -> Int32 {
         defer { fileDescriptor = -1 }
         return fileDescriptor
     }
 
-    /// Reads the available bytes, at most `limit`. Never waits. O(bytes).
+    /// Reads the available bytes, up to `limit`, without waiting. O(bytes).
     ///
-    /// - Parameter limit: the most bytes to read; at least 1.
-    /// - Throws: ``SystemError`` if the system refuses, for example because the end is closed or is for writing.
+    /// - Parameter limit: the maximum number of bytes to read; at least 1.
+    /// - Throws: ``SystemError``, for example if the end is closed or is for writing.
     public func read(upTo limit: Int = 65_536) throws(SystemError) -> Input {
         require(limit > 0, "a read is for at least one byte")
         let (input, error) = withUnsafeTemporaryAllocation(byteCount: limit, alignment: 1) { buffer in
@@ -73,10 +73,10 @@ public final class PipeEnd {
         return input
     }
 
-    /// Writes as many bytes as the pipe accepts. Never waits, and raises no SIGPIPE. O(bytes).
+    /// Writes as many bytes as the pipe accepts, without waiting or raising SIGPIPE. O(bytes).
     ///
-    /// - Returns: how many bytes were written; 0 if there is no room for now.
-    /// - Throws: ``SystemError``, with the `errno` `EPIPE` if no reader is left.
+    /// - Returns: the number of written bytes; 0 if there is no room for now.
+    /// - Throws: ``SystemError``, with `EPIPE` if no reader is left.
     @discardableResult
     public func write(_ bytes: some Collection<UInt8>) throws(SystemError) -> Int {
         guard !bytes.isEmpty else { return 0 }

@@ -2,15 +2,16 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// A child as a target of signals from any thread. It refuses signals once another process may have the child's number.
+/// A child as a target of signals from any thread, which refuses signals once another process may have the child's
+/// number.
 final class SignalTarget: Sendable {
     private let system: any SystemCalls
     private let processIdentifier: Int32
     private let hasGroup: Bool
-    /// The descriptor of the process, which this object closes; -1 if there is none.
+    /// The process descriptor, which this object owns; -1 if there is none.
     let descriptor: Int32
     private let forkCount = rlk_fork_count()
-    /// Whether the child belongs to this process and was not reaped.
+    /// True while the child belongs to this process and has not been reaped.
     private let isReachable = Locked(true)
 
     init(_ system: any SystemCalls, processIdentifier: Int32, hasGroup: Bool, descriptor: Int32) {
@@ -24,11 +25,11 @@ final class SignalTarget: Sendable {
         if descriptor >= 0 { system.release(descriptor) }
     }
 
-    /// - Returns: whether a target was left.
+    /// - Returns: `false` if the child has been reaped.
     func send(_ signal: Signal) throws(SystemError) -> Bool {
         let error: Int32? = isReachable.withLock { isReachable in
             guard isReachable else { return ESRCH }
-            // The numbers of the child and of its group remain valid until the child is reaped; its descriptor shows
+            // The numbers of the child and of its group remain valid until the child is reaped; its descriptor reveals
             // whether other code has done that. A child that has left its group is signalled directly.
             if descriptor >= 0, system.send(0, toProcess: descriptor) != 0, errno == ESRCH { return ESRCH }
             if hasGroup, system.kill(-processIdentifier, signal.rawValue) == 0 { return nil }
@@ -43,7 +44,7 @@ final class SignalTarget: Sendable {
         throw SystemError("send \(signal) to process \(processIdentifier)", errno: error)
     }
 
-    /// Returns the number of the ended child to the system.
+    /// Reaps the ended child, which returns its number to the system.
     func reap() {
         isReachable.withLock { isReachable in
             guard isReachable else { return }
@@ -52,18 +53,18 @@ final class SignalTarget: Sendable {
         }
     }
 
-    /// Called when other code has reaped the child.
+    /// Forgets a child that other code has reaped.
     func forget() {
         isReachable.withLock { $0 = false }
     }
 
-    /// Abandons the child: it is reaped when it ends.
+    /// Abandons the child, which is reaped when it ends.
     func abandon() {
         let wasReachable = isReachable.withLock { isReachable in
             defer { isReachable = false }
             return isReachable
         }
-        // A child of the process that this one was forked from is not ours to reap.
+        // Only the process that started the child may reap it, not a fork of that process.
         guard wasReachable, forkCount == rlk_fork_count() else { return }
         system.reapLater(processIdentifier, descriptor)
     }

@@ -19,7 +19,7 @@ struct SpawnRequest {
     func spawn() throws(SystemError) -> (pid: Int32, pipes: [PipeEnd?]) {
         try checkStrings()
         var borrowed: [Int32] = []
-        // By the end of this function the child has its own copies.
+        // By the end of this function, the child has its own copies.
         defer { for descriptor in borrowed { system.close(descriptor) } }
         var ends: [ChildStart.Stream] = []
         var pipes: [PipeEnd?] = []
@@ -47,7 +47,8 @@ struct SpawnRequest {
         return (try start(ends), pipes)
     }
 
-    /// A copy beyond the standard descriptors, so that no copy overwrites another when it is moved into place.
+    /// Returns a copy that is not a standard descriptor, so that no copy overwrites another when it is moved into
+    /// place.
     private func borrow(_ descriptor: Int32, _ borrowed: inout [Int32]) throws(SystemError) -> Int32 {
         let copy = system.duplicate(descriptor)
         guard copy >= 0 else { throw .last("\(operation): give it descriptor \(descriptor)") }
@@ -66,7 +67,7 @@ struct SpawnRequest {
         }
     }
 
-    /// The step that the child was about to take when it failed.
+    /// Returns words for the step at which the start failed.
     private func words(for step: ChildStart.Step) -> String {
         switch step {
         case .streams: "\(operation): set up its standard descriptors"
@@ -78,7 +79,7 @@ struct SpawnRequest {
         }
     }
 
-    /// The files that the name may refer to, in order.
+    /// The candidate files for the executable, in order.
     private var files: [String] {
         guard case .named(let name) = executable, !name.isEmpty, !name.contains("/") else {
             return [executable.description]
@@ -101,12 +102,13 @@ struct SpawnRequest {
         }
     }
 
-    /// Sorted, so that equal requests make equal children.
+    /// Returns the variables as lines, sorted so that equal requests start identical children.
     private func lines(_ variables: [String: String]) -> [[CChar]] {
         variables.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8CString) }
     }
 
-    /// A zero byte would end a string early, and `=` would end the name of a variable early.
+    /// Checks for zero bytes, which would end a string early, and for `=` in names of variables, which would end the
+    /// name early.
     private func checkStrings() throws(SystemError) {
         var texts = [executable.description, workingDirectory ?? ""] + arguments
         let variables: [String: String?] =

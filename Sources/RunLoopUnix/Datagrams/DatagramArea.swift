@@ -1,12 +1,12 @@
 internal import RunLoopKit
 
-/// The memory into which a batch of datagrams is received.
+/// The memory for a batch of received datagrams.
 final class DatagramArea {
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private let slots = UnsafeMutableBufferPointer<DatagramSlot>.allocate(capacity: DatagramSlot.mostPerCall)
-    /// The slots of the received datagrams that were not passed on yet.
+    /// The slots of received datagrams that have not been passed on.
     private var received = 0..<0
-    /// Where the next datagram of the first slot begins.
+    /// The offset of the next datagram in the first slot.
     private var offset = 0
 
     init() {
@@ -29,7 +29,7 @@ final class DatagramArea {
         (received, offset) = (0..<0, 0)
     }
 
-    /// - Returns: how many slots were filled, or -1 with a reason in `errno`.
+    /// - Returns: the number of filled slots, or -1 with a reason in `errno`.
     func receive(atMost count: Int, from descriptor: Int32, withFacts: Bool, _ system: any SystemCalls) -> Int {
         let slots = UnsafeMutableBufferPointer(rebasing: slots[..<count])
         let count = system.receive(descriptor, into: slots, withFacts: withFacts)
@@ -39,7 +39,7 @@ final class DatagramArea {
 
     var isEmpty: Bool { received.isEmpty }
 
-    /// The next datagram, whose bytes are valid until the next batch.
+    /// Returns the next datagram, whose bytes are valid until the next batch.
     func next() -> DatagramSlot? {
         guard let first = received.first else { return nil }
         let (all, segment) = (slots[first].length, slots[first].segment(at: offset))
@@ -49,15 +49,14 @@ final class DatagramArea {
     }
 }
 
-/// The memory that the datagram sockets of a loop share: a socket holds an area only while it has datagrams that were
-/// not passed on.
+/// The memory that the datagram sockets of a loop share. A socket holds an area only while it has datagrams to pass on.
 final class DatagramPool {
     static func shared(of loop: RunLoop) -> DatagramPool { loop[pools] }
 
     private static let pools = RunLoop.Local { _ in DatagramPool() }
     private static let most = 4
 
-    /// The datagrams of a call that sends.
+    /// The slots for a call that sends.
     let outgoing = UnsafeMutableBufferPointer<DatagramSlot>.allocate(capacity: DatagramSlot.mostPerCall)
     private var free: [DatagramArea] = []
 
@@ -69,8 +68,8 @@ final class DatagramPool {
         outgoing.deallocate()
     }
 
-    /// An area with so much room for each datagram. An area leaves the pool while a handler uses it, so that a nested run
-    /// takes another one.
+    /// Returns an area with `room` bytes for each datagram. An area leaves the pool while a handler uses it, so that a
+    /// nested run takes another.
     func take(room: Int) -> DatagramArea {
         let area = free.popLast() ?? DatagramArea()
         area.setRoom(room)

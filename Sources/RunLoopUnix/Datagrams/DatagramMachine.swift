@@ -1,29 +1,29 @@
 internal import RunLoopKit
 
-/// Decides when a datagram socket receives and sends. It makes no system calls.
+/// The state machine that decides when a datagram socket receives and sends. Makes no system calls.
 struct DatagramMachine {
-    /// The most bytes that may wait to be sent.
+    /// The maximum number of bytes that may wait to be sent.
     private let mostWaiting: Int
     private let isForTasks: Bool
 
     private(set) var isClosed = false
     private var pauses = 0
-    /// Whether a task waits for a datagram.
+    /// True while a task waits for a datagram.
     var isAwaited = false
-    /// The bytes that wait to be sent.
+    /// The number of bytes waiting to be sent.
     private(set) var waiting = 0
-    /// Whether the system has accepted no more.
+    /// True if the system accepts no more for now.
     private(set) var isBlocked = false
-    /// Whether a receiver without room makes the sender wait, of which the system does not report the end.
+    /// True while sending pauses for a full receiver, whose free room the system does not report.
     private(set) var isPausing = false
-    /// Whether a datagram was refused since the last drain.
+    /// True if a datagram has been refused since the last drain.
     private var isFull = false
 
     init(mostWaiting: Int, isForTasks: Bool) {
         (self.mostWaiting, self.isForTasks) = (mostWaiting, isForTasks)
     }
 
-    /// The events to watch for.
+    /// The events for which to watch the descriptor.
     var interest: DescriptorEvents {
         var events: DescriptorEvents = wantsInput ? .readable : []
         if isBlocked && !isPausing && !isClosed { events.insert(.writable) }
@@ -32,7 +32,7 @@ struct DatagramMachine {
 
     // MARK: Receiving
 
-    /// Whether a datagram has a receiver.
+    /// True if a handler or a task is ready to receive a datagram.
     var wantsInput: Bool { !isClosed && pauses == 0 && (!isForTasks || isAwaited) }
 
     mutating func pause() { pauses += 1 }
@@ -46,10 +46,10 @@ struct DatagramMachine {
 
     // MARK: Sending
 
-    /// Whether nothing waits to be sent, and the system accepts datagrams.
+    /// True if nothing waits to be sent and the system accepts datagrams.
     var isIdle: Bool { waiting == 0 && !isBlocked && !isClosed }
 
-    /// Whether a datagram of so many bytes may wait. A single one always may.
+    /// Admits a datagram of `count` bytes to the queue if there is room. A single datagram always has room.
     mutating func admits(_ count: Int) -> Bool {
         guard waiting > 0, waiting + count > mostWaiting else {
             waiting += count
@@ -59,17 +59,17 @@ struct DatagramMachine {
         return false
     }
 
-    /// So many bytes wait no more.
+    /// Notes that `count` bytes have left the queue.
     mutating func left(_ count: Int) { waiting -= count }
 
-    /// The system accepts no more.
+    /// Notes that the system accepts no more datagrams.
     ///
-    /// - Parameter reportsEnd: whether the descriptor becomes writable when it does.
+    /// - Parameter reportsEnd: whether the descriptor becomes writable when the system accepts datagrams again.
     mutating func block(reportsEnd: Bool) { (isBlocked, isPausing) = (true, !reportsEnd) }
 
     mutating func unblock() { (isBlocked, isPausing) = (false, false) }
 
-    /// Whether a sender that was refused is to be told that there is room: once, when at most half is taken.
+    /// Returns whether to notify a refused sender of room: once, when the queue is at most half full.
     mutating func drains() -> Bool {
         guard isFull, waiting <= mostWaiting / 2, !isClosed else { return false }
         isFull = false

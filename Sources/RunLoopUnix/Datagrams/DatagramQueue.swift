@@ -1,10 +1,10 @@
-/// The way of a datagram that is sent.
+/// The route of a datagram to send.
 struct DatagramRoute {
     /// The receiver; empty for the connected peer.
     let peer: Endpoint
-    /// The address that it leaves from; empty if the system chooses.
+    /// The source address; empty if the system chooses.
     let source: Endpoint
-    /// Negative if it is left to the socket.
+    /// The type of service; negative if left to the socket.
     let typeOfService: Int32
 
     init(to peer: Endpoint?, from source: Endpoint?, typeOfService: UInt8?) {
@@ -13,9 +13,9 @@ struct DatagramRoute {
     }
 }
 
-/// Datagrams that wait to be sent, in one piece of memory.
+/// A queue of datagrams to send, in contiguous memory.
 struct DatagramQueue {
-    /// The numbers before the addresses and the bytes of a datagram.
+    /// The lengths that precede the addresses and the bytes of a datagram.
     private struct Header {
         let count: Int
         let peerLength: Int16
@@ -37,7 +37,7 @@ struct DatagramQueue {
         self.pool = pool
     }
 
-    /// The number of bytes that a datagram takes in the queue.
+    /// Returns the number of bytes that a datagram takes in the queue.
     static func size(of bytes: UnsafeRawBufferPointer, on route: DatagramRoute) -> Int {
         Header(route, count: bytes.count).size
     }
@@ -53,7 +53,7 @@ struct DatagramQueue {
         buffer.append(bytes)
     }
 
-    /// Describes the first datagrams, valid until the queue changes, and returns their number.
+    /// Describes the first datagrams in slots, which are valid until the queue changes, and returns their number.
     func fill(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) -> Int {
         guard var rest = buffer?.bytes else { return 0 }
         func take(_ count: Int) -> UnsafeRawBufferPointer {
@@ -72,7 +72,7 @@ struct DatagramQueue {
         return filled
     }
 
-    /// - Returns: the bytes that the datagrams took.
+    /// - Returns: the number of bytes that the datagrams took.
     mutating func removeFirst(_ count: Int) -> Int {
         guard let buffer else { return 0 }
         var removed = 0

@@ -1,5 +1,5 @@
 extension DatagramSocket {
-    /// The value of an option of the socket. On the loop's thread.
+    /// Returns the value of a socket option. Call it on the loop's thread.
     ///
     /// - Throws: ``SystemError``, for example with `EBADF` if the socket is closed.
     public func option<Value>(_ option: SocketOption<Value>) throws(SystemError) -> Value {
@@ -7,7 +7,7 @@ extension DatagramSocket {
         return try system.value(of: option, of: fileDescriptor)
     }
 
-    /// Sets an option of the socket. On the loop's thread.
+    /// Sets a socket option. Call it on the loop's thread.
     ///
     /// - Throws: ``SystemError``, for example with `EBADF` if the socket is closed.
     public func setOption<Value>(_ option: SocketOption<Value>, to value: Value) throws(SystemError) {
@@ -17,20 +17,20 @@ extension DatagramSocket {
 
     // MARK: Groups
 
-    /// Receives the datagrams to a multicast group, at the socket's port. On the loop's thread.
+    /// Joins a multicast group, whose datagrams to the socket's port it then receives. Call it on the loop's thread.
     ///
     /// - Parameters:
-    ///   - group: the address of the group; its port does not matter.
+    ///   - group: the address of the group; its port is ignored.
     ///   - interface: the name of a network interface; by default the system chooses one.
-    /// - Throws: ``SystemError``, for example with `EINVAL` for an address of no group, `EADDRINUSE` for a group that it
-    ///   has joined already, and `ENODEV` for an interface that is not there.
+    /// - Throws: ``SystemError``, for example with `EINVAL` for an address that is not a group's, `EADDRINUSE` for a
+    ///   group that the socket has already joined, and `ENODEV` for an unknown interface.
     public func join(_ group: Endpoint, at interface: String? = nil) throws(SystemError) {
         try change(joins: true, group, interface)
     }
 
-    /// Leaves a group that it has joined at the same interface. On the loop's thread.
+    /// Leaves a multicast group that the socket has joined at the same interface. Call it on the loop's thread.
     ///
-    /// - Throws: ``SystemError`` with `EADDRNOTAVAIL` if it has not.
+    /// - Throws: ``SystemError`` with `EADDRNOTAVAIL` if the socket has not joined the group there.
     public func leave(_ group: Endpoint, at interface: String? = nil) throws(SystemError) {
         try change(joins: false, group, interface)
     }

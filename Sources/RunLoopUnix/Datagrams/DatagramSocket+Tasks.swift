@@ -4,19 +4,19 @@ public import RunLoopKit
 public struct Datagram: Sendable {
     /// The datagram's bytes, at most ``DatagramSocket/Options/maximumSize``.
     public let bytes: [UInt8]
-    /// The facts about it.
+    /// The sender and the other metadata of the datagram.
     public let header: DatagramSocket.Header
-    /// The sender; ``Endpoint/unnamed`` for a Unix socket without a name.
+    /// The sender; ``Endpoint/unnamed`` for an unnamed Unix socket.
     public var sender: Endpoint { header.sender }
 }
 
 // The interface for tasks. All calls are awaited on the loop's thread: in a task of the loop, in a task that prefers
-// its executor, or on an actor that lives there.
+// its executor, or on an actor of that executor.
 
 extension DatagramSocket {
-    /// Waits for the next datagram of a socket that was made without a receive handler. As long as no task waits,
-    /// datagrams wait in the system, which drops those of UDP for which it has no room; a batch of at most 16 is kept.
-    /// Await it on the loop's thread.
+    /// Waits for the next datagram of a socket without a receive handler. While no task waits, datagrams stay in the
+    /// system, which drops UDP datagrams when its buffer is full; the socket keeps a batch of at most 16. Await it on
+    /// the loop's thread.
     ///
     /// - Returns: `nil` when the socket has been closed.
     /// - Throws: `CancellationError`, which takes no datagram; `RunLoop.WaitError` if another task waits, or if the
@@ -39,8 +39,8 @@ extension DatagramSocket {
         }
     }
 
-    /// The datagrams of a socket without a receive handler, one by one, as ``receive()`` returns them. Iterate on the
-    /// loop's thread.
+    /// Returns a sequence of the datagrams of a socket without a receive handler, as ``receive()`` returns them.
+    /// Iterate on the loop's thread.
     ///
     /// ```swift
     /// for try await datagram in socket.datagrams() {
@@ -51,20 +51,21 @@ extension DatagramSocket {
     /// The iteration ends when the socket is closed.
     public func datagrams() -> Datagrams { Datagrams { [self] in try await receive() } }
 
-    /// The datagrams of a socket; see ``DatagramSocket/datagrams()``.
+    /// A sequence of a socket's datagrams; see ``DatagramSocket/datagrams()``.
     public typealias Datagrams = RunLoop.TaskSequence<Datagram>
 
-    /// Sends a datagram, and returns when the system has accepted it: after all that wait already. On the loop's
+    /// Sends a datagram after all waiting ones, and returns when the system has accepted it. Await it on the loop's
     /// thread.
     ///
     /// - Parameters:
-    ///   - bytes: its bytes; there may be none.
-    ///   - peer: the receiver; by default the peer that the socket is connected to.
-    ///   - source: the address of this machine that it leaves from; by default the socket's own address, or else an
+    ///   - bytes: the bytes, which may be empty.
+    ///   - peer: the receiver; by default the connected peer.
+    ///   - source: the local address that the datagram leaves from; by default the socket's own address, or else an
     ///     address that the system chooses.
-    ///   - typeOfService: its class and its mark for congestion, as ``Header/typeOfService`` has them.
-    /// - Throws: ``SystemError`` if the system does not send it, for example with `EMSGSIZE`, and with `EBADF` on a
-    ///   closed socket; `CancellationError`, which sends nothing; `RunLoop.WaitError` if the loop has ended.
+    ///   - typeOfService: the class and the congestion mark, encoded as in ``Header/typeOfService``.
+    /// - Throws: ``SystemError`` if the system does not send the datagram, for example with `EMSGSIZE`, and with
+    ///   `EBADF` on a closed socket; `CancellationError`, which sends nothing; `RunLoop.WaitError` if the loop has
+    ///   ended.
     public nonisolated(nonsending) func send(
         _ bytes: [UInt8], to peer: Endpoint? = nil, from source: Endpoint? = nil, typeOfService: UInt8? = nil
     ) async throws {
@@ -80,7 +81,7 @@ extension DatagramSocket {
         }
     }
 
-    /// Sends a text as UTF-8; see the form for bytes.
+    /// Sends a text as UTF-8; see the variant for bytes.
     public nonisolated(nonsending) func send(
         _ text: String, to peer: Endpoint? = nil, from source: Endpoint? = nil, typeOfService: UInt8? = nil
     ) async throws {

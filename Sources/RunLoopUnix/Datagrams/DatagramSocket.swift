@@ -1,7 +1,7 @@
 internal import Glibc
 public import RunLoopKit
 
-/// Sends and receives datagrams: of UDP, or of Unix sockets.
+/// A socket that sends and receives datagrams, over UDP or a Unix socket.
 ///
 /// ```swift
 /// let socket = try DatagramSocket(address: Endpoint("0.0.0.0", port: 8125), on: loop) { socket, bytes, header in
@@ -9,18 +9,18 @@ public import RunLoopKit
 /// }
 /// ```
 ///
-/// A pass receives up to ``Options/budget`` datagrams, in batches of one system call. The datagrams that the receive
-/// handler sends go out in batches when it has had those of the pass; see ``sendTogether(_:)``. If the system does not
-/// accept a datagram at once, it waits in a bounded queue, and ``send(_:to:from:typeOfService:)-(Span<UInt8>,_,_,_)``
-/// refuses more when the queue is full.
+/// A pass receives up to ``Options/budget`` datagrams, in batches of one system call. Datagrams that the receive
+/// handler sends leave in batches at the end of the pass; see ``sendTogether(_:)``. A datagram that the system does not
+/// accept at once waits in a bounded queue; when the queue is full,
+/// ``send(_:to:from:typeOfService:)-(Span<UInt8>,_,_,_)`` refuses more.
 ///
-/// A datagram can be lost, arrive twice or out of order. The failure of one does not close the socket: the error
-/// handler gets it, with the peer that was unreachable or has refused it.
+/// Datagrams can be lost, or arrive twice or out of order. The failure of a datagram does not close the socket: the
+/// error handler receives it, with the peer that was unreachable or refused it.
 ///
-/// The handler of its source keeps a socket until it is closed; you need not keep it. The end of its loop closes it. A
-/// datagram socket belongs to the loop's thread and is not `Sendable`.
+/// An open socket keeps itself alive, so you need not keep a reference. The end of its loop closes it. A datagram
+/// socket belongs to the loop's thread and is not `Sendable`.
 public final class DatagramSocket {
-    /// Called with the bytes of a datagram, which are valid during the call, and with its header.
+    /// A closure that receives the bytes of a datagram, which are valid during the call, and its header.
     public typealias ReceiveHandler = (DatagramSocket, Span<UInt8>, Header) -> Void
 
     /// The place where the socket was made.
@@ -29,26 +29,25 @@ public final class DatagramSocket {
     public let modes: RunLoop.Modes
     /// The descriptor, which the socket owns and closes.
     public let fileDescriptor: Int32
-    /// Called with an error of the system, and with the peer that it concerns, if that is known: a datagram could not
-    /// be sent, or a peer's system has refused it. The socket stays open.
+    /// Called with a system error when a datagram could not be sent or a peer's system refused it, and with the peer if
+    /// it is known. The socket stays open.
     public var errorHandler: ((DatagramSocket, SystemError, Endpoint?) -> Void)?
-    /// Called after a datagram was refused because too many wait, when at most half of ``Options/maximumOutput`` is
-    /// taken.
+    /// Called after the queue has refused a datagram, once it is at most half full; see ``Options/maximumOutput``.
     public var drainHandler: ((DatagramSocket) -> Void)?
-    /// Called after some datagrams were passed to the receive handler, before more are received.
+    /// Called after a batch of datagrams has been passed to the receive handler, before more are received.
     package var batchHandler: (() -> Void)?
-    /// Called for each accepted datagram, in their order: when the system has it, or with the error that prevents it,
-    /// which the error handler does not get then.
+    /// Called for each accepted datagram, in order, when the system has it or with its error, which the error handler
+    /// then does not receive.
     package var outcomeHandler: ((SystemError?) -> Void)?
-    /// Called when the end of the loop has closed the socket.
+    /// Called after the end of the loop has closed the socket.
     package var closedByLoop: (() -> Void)?
     /// The number of received datagrams.
     public private(set) var received = 0
     /// The number of datagrams that the system has accepted.
     public private(set) var sent = 0
-    /// The number of bytes that wait to be sent, as ``Options/maximumOutput`` counts them.
+    /// The number of bytes waiting to be sent, as ``Options/maximumOutput`` counts them.
     public var pendingOutput: Int { machine.waiting }
-    /// Whether the socket is not closed yet.
+    /// A Boolean value that indicates whether the socket is open.
     public var isOpen: Bool { !machine.isClosed }
 
     let loop: RunLoop
@@ -57,41 +56,41 @@ public final class DatagramSocket {
     private let pool: DatagramPool
     private let family: Int32
     private var isUnix: Bool { family == AF_UNIX }
-    /// Its port; 0 if an adopted socket has none yet.
+    /// The local port; 0 if an adopted socket has none yet.
     private var port: UInt16
-    /// Whether the system takes several datagrams in one piece.
+    /// True if the system accepts several datagrams in one piece.
     private var sendsSegments: Bool
     private var machine: DatagramMachine
     private var handler: ReceiveHandler?
     private var source: DescriptorSource?
     private var retry: Timer?
-    /// Received datagrams that were not passed on yet.
+    /// The received datagrams that have not been passed on.
     private var area: DatagramArea?
-    /// Whether a block waits to pass them on.
+    /// True while a posted call is to pass these datagrams on.
     private var deliversLater = false
     private var queue: DatagramQueue
-    /// The number of reasons for which datagrams wait to be sent together.
+    /// The number of nested scopes that gather datagrams to send together.
     private var gatherings = 0
     private var hasToldOfIgnoredSend = false
-    /// The path to remove when the socket closes, if it still leads to the socket.
+    /// The path to remove when the socket closes if it still leads to the socket.
     private let path: (text: String, file: SocketFile)?
-    /// The task that waits for a datagram, if the socket is for tasks.
+    /// The wait of a task for a datagram, if the socket is for tasks.
     let reception: TaskWait?
-    /// The tasks that wait to send.
+    /// The waits of tasks to send.
     var senders: [TaskWait] = []
     private(set) var hasLostLoop = false
 
-    /// A socket that is bound to an address, and perhaps connected. Call it on the loop's thread.
+    /// Creates a socket bound to an address, and connected if there is a peer. Call it on the loop's thread.
     ///
     /// - Parameters:
-    ///   - address: the address at which it receives. With port 0 the system chooses a port; see ``address``. A Unix
-    ///     socket that is ``Endpoint/unnamed`` gets no answers.
-    ///   - peer: the only peer; by default the socket receives from all. The peer of a Unix socket must be
-    ///     there.
-    ///   - loop: the loop that serves it.
-    ///   - modes: the modes in which it is served.
-    ///   - options: its options.
-    ///   - receive: called with each datagram; kept until the socket is closed. Without it, tasks ``receive()``.
+    ///   - address: the address at which the socket receives. Port 0 lets the system choose; see ``address``. An
+    ///     ``Endpoint/unnamed`` Unix socket receives no answers.
+    ///   - peer: the only peer; by default the socket receives from all. The peer of a Unix socket must exist.
+    ///   - loop: the loop that serves the socket.
+    ///   - modes: the modes in which the socket is served.
+    ///   - options: the options of the socket.
+    ///   - receive: called with each datagram; kept until the socket is closed. Without a handler, tasks call
+    ///     ``receive()``.
     /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`. A path is in use unless
     ///   it leads to nothing, or to a socket on which no process answers.
     public convenience init(
@@ -104,7 +103,7 @@ public final class DatagramSocket {
             RunLoop.Origin(file: file, line: line))
     }
 
-    /// A socket that is connected to a peer, at an address that the system chooses; a Unix socket is unnamed. Call it
+    /// Creates a socket connected to a peer, at an address that the system chooses; a Unix socket is unnamed. Call it
     /// on the loop's thread. See ``init(address:peer:on:modes:options:receive:file:line:)``.
     public convenience init(
         peer: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
@@ -115,11 +114,11 @@ public final class DatagramSocket {
             descriptor, path: nil, on: loop, modes, options, receive, RunLoop.Origin(file: file, line: line))
     }
 
-    /// A socket on a descriptor, for example one from a service manager, which it makes non-blocking and owns from now
-    /// on. The options of the system's socket stay as they are.
+    /// Creates a socket on a descriptor, for example one from a service manager, which it makes non-blocking and then
+    /// owns. The descriptor's socket options do not change.
     ///
-    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor has no datagrams; ``/RunLoopKit/DescriptorError`` if
-    ///   it cannot be watched.
+    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor is not a datagram socket;
+    ///   ``/RunLoopKit/DescriptorError`` if it cannot be watched.
     public convenience init(
         adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
@@ -181,13 +180,13 @@ public final class DatagramSocket {
 
     private var description: String { "the datagram socket on descriptor \(fileDescriptor) (\(origin))" }
 
-    /// The address at which it receives, with the port that the system chose.
+    /// The address at which the socket receives, with the port that the system chose.
     public var address: Endpoint { system.localAddress(of: fileDescriptor) }
 
-    /// Connects to another peer: datagrams without a receiver go there, and those of others are no longer received. On
-    /// the loop's thread.
+    /// Connects the socket to another peer, which receives datagrams sent without a receiver; datagrams from others are
+    /// no longer received. Call it on the loop's thread.
     ///
-    /// - Throws: ``SystemError``, for example with `ECONNREFUSED` for a Unix socket that nobody has open.
+    /// - Throws: ``SystemError``, for example with `ECONNREFUSED` for a Unix socket that no process has open.
     public func connect(to peer: Endpoint) throws(SystemError) {
         guard isOpen, system.connect(fileDescriptor, to: peer) == 0 else {
             throw isOpen ? .last("connect to \(peer)") : closeError
@@ -208,7 +207,7 @@ public final class DatagramSocket {
 
     // MARK: Receiving
 
-    /// Receives up to the budget of a pass; a task receives one batch.
+    /// Receives datagrams up to the budget of a pass; for tasks, one batch.
     private func receiveSome() {
         guard !deliversLater else { return }
         var budget = deliver(atMost: options.budget)
@@ -239,7 +238,7 @@ public final class DatagramSocket {
         switch reason {
         case EINTR: return true
         case EAGAIN:
-            // A descriptor is ready without a datagram if there are errors in its queue.
+            // Errors in a socket's queue also make its descriptor ready.
             if isFirst { takeQueuedErrors() }
             return false
         default:
@@ -248,9 +247,9 @@ public final class DatagramSocket {
         }
     }
 
-    /// Passes the received datagrams on; to tasks, one when each waits.
+    /// Passes on the received datagrams, or lets a waiting task take one.
     ///
-    /// - Returns: how many more a pass may have.
+    /// - Returns: the number of datagrams that the pass may still deliver.
     private func deliver(atMost budget: Int) -> Int {
         guard let area else { return budget }
         guard let handler else {
@@ -267,7 +266,7 @@ public final class DatagramSocket {
         return left
     }
 
-    /// Passes on datagrams that were received already, which the descriptor does not report, in the next pass.
+    /// Passes on already received datagrams, which the descriptor does not report, in the next pass.
     private func deliverLater() {
         guard machine.wantsInput, area != nil, !deliversLater else { return }
         deliversLater = true
@@ -291,15 +290,15 @@ public final class DatagramSocket {
         pool.put(area)
     }
 
-    /// Stops receiving until ``resumeReceiving()`` has been called as often as this. Datagrams wait in the system,
-    /// which drops those of UDP for which it has no room. On the loop's thread.
+    /// Stops receiving until as many calls of ``resumeReceiving()`` follow. Datagrams wait in the system, which drops
+    /// UDP datagrams when its buffer is full. Call it on the loop's thread.
     public func pauseReceiving() {
         machine.pause()
         watch()
     }
 
-    /// Takes back one ``pauseReceiving()``; without one it does nothing, and `RunLoop.trace` tells. On the loop's
-    /// thread.
+    /// Undoes one call of ``pauseReceiving()``. Without one, has no effect and is reported to `RunLoop.trace`. Call it
+    /// on the loop's thread.
     public func resumeReceiving() {
         guard machine.resume() else {
             loop.trace?(.ignored("\(description) was to resume receiving, which was not paused"))
@@ -311,21 +310,22 @@ public final class DatagramSocket {
 
     // MARK: Sending
 
-    /// Sends a datagram, at once or, if the system does not accept it yet, when it does. Never blocks. On the loop's
-    /// thread, O(bytes).
+    /// Sends a datagram, at once or when the system accepts it, without blocking. Call it on the loop's thread.
+    /// O(bytes).
     ///
     /// - Parameters:
-    ///   - bytes: its bytes; there may be none.
-    ///   - peer: the receiver; by default the peer that the socket is connected to.
-    ///   - source: the address of this machine that it leaves from, such as ``Header/localAddress`` of the datagram
-    ///     that it answers; its port does not matter. By default the socket's own address, or else an address that the
-    ///     system chooses. It has no effect on a Unix socket.
-    ///   - typeOfService: its class and its mark for congestion, as ``Header/typeOfService`` has them; by default those
-    ///     of the socket, which are 0 unless they were set by an option.
-    /// - Returns: whether it was accepted. `false` if too many bytes wait already: the datagram is not sent, and the
-    ///   drain handler is called when there is room. `false` also on a closed socket; `RunLoop.trace` tells once. An
-    ///   accepted datagram that cannot be sent is reported to the error handler, for example with `EMSGSIZE`, and with
-    ///   `ENETUNREACH` or `EINVAL`, of IPv4 and IPv6, if the machine does not have the source's address.
+    ///   - bytes: the bytes, which may be empty.
+    ///   - peer: the receiver; by default the connected peer.
+    ///   - source: the local address that the datagram leaves from, such as the ``Header/localAddress`` of a datagram
+    ///     that it answers; its port is ignored. By default the socket's own address, or else an address that the
+    ///     system chooses. Has no effect on a Unix socket.
+    ///   - typeOfService: the class and the congestion mark, encoded as in ``Header/typeOfService``; by default the
+    ///     socket's, which are 0 if no option has set them.
+    /// - Returns: `true` if the datagram was accepted. `false` if too many bytes are already waiting: the datagram is
+    ///   not sent, and the drain handler is called when there is room. Also `false` on a closed socket, which is
+    ///   reported to `RunLoop.trace` once. An accepted datagram that cannot be sent is reported to the error handler,
+    ///   for example with `EMSGSIZE`, or, if the machine does not have the source address, with `ENETUNREACH` (IPv4) or
+    ///   `EINVAL` (IPv6).
     @discardableResult
     public func send(
         _ bytes: Span<UInt8>, to peer: Endpoint? = nil, from source: Endpoint? = nil, typeOfService: UInt8? = nil
@@ -362,8 +362,8 @@ public final class DatagramSocket {
         return true
     }
 
-    /// Sends the datagrams of a block in batches, when the block returns: up to 16 with one system call. On the loop's
-    /// thread.
+    /// Sends the datagrams of a block in batches of up to 16 per system call when the block returns. Call it on the
+    /// loop's thread.
     public func sendTogether(_ body: () -> Void) {
         gatherings += 1
         body()
@@ -371,12 +371,12 @@ public final class DatagramSocket {
         flush()
     }
 
-    /// Sends datagrams. An error that the system kept from earlier ones is reported, and does not stop them.
+    /// Sends datagrams. A queued error of an earlier datagram is reported and does not stop them.
     ///
-    /// - Returns: how many were sent; `nil` if the system accepts none for now.
-    /// - Throws: the failure of the first.
+    /// - Returns: the number of sent datagrams; `nil` if the system accepts none for now.
+    /// - Throws: the failure of the first datagram.
     private func transmit(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) throws(SystemError) -> Int? {
-        // The system would ignore the source's address in a message of another family.
+        // The system would ignore a source address of another family.
         let most = slots.firstIndex { $0.localAddress.known.map { $0.family != family } ?? false } ?? slots.count
         guard most > 0 else {
             throw SystemError("send a datagram from \(slots[0].localAddress)", errno: EAFNOSUPPORT)
@@ -394,10 +394,10 @@ public final class DatagramSocket {
             case EINTR: continue
             case EINVAL where inSegments, EMSGSIZE where inSegments: inSegments = false
             case EIO where inSegments:
-                // The interface cannot.
+                // The interface does not support segments.
                 (inSegments, sendsSegments) = (false, false)
             case EAGAIN:
-                // The system does not report room in the queue of a Unix socket that this one is not connected to.
+                // The system does not report room in the queue of a Unix socket that is not the connected peer.
                 let isReported = !isUnix || slots[0].address.family != AF_UNIX
                 machine.block(reportsEnd: isReported)
                 if !isReported { tryAgainLater() }
@@ -407,7 +407,7 @@ public final class DatagramSocket {
                 throw SystemError("send a datagram", errno: reason)
             }
         }
-        // Errors of earlier datagrams come faster than this one goes.
+        // Errors of earlier datagrams arrive faster than this datagram can be sent.
         machine.block(reportsEnd: true)
         return nil
     }
@@ -425,7 +425,7 @@ public final class DatagramSocket {
         loop.add(timer, forMode: modes)
     }
 
-    /// Sends the waiting datagrams, up to the budget of a pass; unless they wait to be sent together.
+    /// Sends the waiting datagrams, up to the budget of a pass, unless a scope gathers them.
     private func flush() {
         guard gatherings == 0, isOpen else { return }
         gatherings += 1
@@ -452,7 +452,7 @@ public final class DatagramSocket {
         }
         if machine.drains() { drainHandler?(self) }
         gatherings -= 1
-        // The rest has its turn in the next pass.
+        // The next pass sends the rest.
         if isOpen && !queue.isEmpty && !machine.isBlocked { machine.block(reportsEnd: true) }
         if machine.isIdle && !senders.isEmpty { endWaitsOfSenders() }
         watch()
@@ -460,14 +460,14 @@ public final class DatagramSocket {
 
     // MARK: Errors
 
-    /// Reports the errors that the system kept of earlier datagrams, and returns whether there were any.
+    /// Reports the queued errors of earlier datagrams, and returns whether there were any.
     @discardableResult
     private func takeQueuedErrors() -> Bool {
-        // A Unix socket has no such queue: Linux would take a datagram.
+        // A Unix socket has no such queue; Linux would return a datagram.
         guard !isUnix else { return false }
         var hasAny = false
         while isOpen, let error = system.takeQueuedError(fileDescriptor) {
-            // Sending has failed with a local one already.
+            // The sending call has already failed with a local error.
             guard !error.isLocal else { continue }
             hasAny = true
             report(SystemError("deliver a datagram", errno: error.errno), error.peer)
@@ -493,7 +493,7 @@ public final class DatagramSocket {
         watch()
     }
 
-    /// Sends a datagram if nothing waits, and returns whether it was sent.
+    /// Sends a datagram if none is waiting, and returns whether it was sent.
     func sendNow(_ bytes: [UInt8], on route: DatagramRoute) throws -> Bool {
         guard isOpen else { throw closeError }
         guard machine.isIdle else { return false }
@@ -517,8 +517,8 @@ public final class DatagramSocket {
 
     // MARK: Closing
 
-    /// Closes the descriptor, and removes the path of a Unix socket, unless another socket has taken its place. Waiting
-    /// datagrams are lost. On the loop's thread; harmless when repeated.
+    /// Closes the socket, and removes the path of a Unix socket unless another socket has replaced it. Waiting
+    /// datagrams are lost. Call it on the loop's thread; repeated calls have no effect.
     public func close() {
         guard isOpen else { return }
         machine.close()
@@ -526,7 +526,7 @@ public final class DatagramSocket {
         retry?.invalidate()
         (source, retry) = (nil, nil)
         queue.removeAll()
-        // A handler may be using a datagram in it.
+        // Not returned to the pool, because a handler may be using one of its datagrams.
         area = nil
         if let path { system.remove(path.file, at: path.text) }
         system.close(fileDescriptor)

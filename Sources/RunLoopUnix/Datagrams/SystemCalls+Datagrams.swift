@@ -3,8 +3,8 @@ internal import Glibc
 
 extension SystemCalls {
     /// - Parameters:
-    ///   - address: the address to bind to; `nil` if the system chooses one.
-    ///   - peer: the peer to connect to, if any.
+    ///   - address: the address to bind to; `nil` to let the system choose one.
+    ///   - peer: the peer to connect to; `nil` for none.
     func openDatagramSocket(
         at address: Endpoint?, to peer: Endpoint?, _ options: DatagramSocket.Options
     ) throws(SystemError) -> Int32 {
@@ -26,12 +26,12 @@ extension SystemCalls {
         }
     }
 
-    /// Has a UDP socket report with each datagram at which address it has arrived, and with which type of service.
+    /// Makes a UDP socket report the local address and the type of service of each datagram.
     ///
-    /// - Parameter together: whether datagrams of one sender that follow each other may be received in one piece.
+    /// - Parameter together: whether consecutive datagrams of one sender may be received in one piece.
     func reportFacts(of descriptor: Int32, _ family: Int32, together: Bool) {
         let (four, six) = (Int32(IPPROTO_IP), Int32(IPPROTO_IPV6))
-        // An IPv6 socket has IPv4 peers as well, but reports their addresses in the form of its own.
+        // An IPv6 socket may also have IPv4 peers, whose addresses it reports as IPv4-mapped IPv6 addresses.
         setOption(descriptor, four, IP_RECVTOS, 1)
         if family == AF_INET6 {
             setOption(descriptor, six, IPV6_RECVPKTINFO, 1)
@@ -42,7 +42,7 @@ extension SystemCalls {
         if together { setOption(descriptor, Int32(IPPROTO_UDP), Int32(RLK_UDP_GRO), 1) }
     }
 
-    /// Whether a socket takes several datagrams in one piece: one of UDP, if the system can do that.
+    /// Returns whether a socket accepts several datagrams in one piece, as UDP sockets do if the system supports it.
     func takesSegments(_ descriptor: Int32) -> Bool {
         setOption(descriptor, Int32(IPPROTO_UDP), Int32(RLK_UDP_SEGMENT), 0) == 0
     }
@@ -58,11 +58,11 @@ extension SystemCalls {
         if options.reusesAddress { set(SOL_SOCKET, SO_REUSEADDR, 1) }
         if options.reusesPort { set(SOL_SOCKET, SO_REUSEPORT, 1) }
         if options.allowsBroadcast { set(SOL_SOCKET, SO_BROADCAST, 1) }
-        // The queue of errors says which peer has refused a datagram. An IPv6 socket has IPv4 peers as well.
+        // The error queue names the peer that refused a datagram. An IPv6 socket may also have IPv4 peers.
         set(four, IP_RECVERR, 1)
         let discovery = options.allowsFragments ? IP_PMTUDISC_WANT : IP_PMTUDISC_DO
         set(four, IP_MTU_DISCOVER, discovery)
-        // Or a socket would receive what any other one of the machine has joined.
+        // Otherwise a socket would receive the datagrams of groups that other sockets of the machine have joined.
         set(four, Int32(IP_MULTICAST_ALL), 0)
         set(four, Int32(IP_MULTICAST_TTL), options.multicastHops)
         set(four, Int32(IP_MULTICAST_LOOP), options.multicastLoops ? 1 : 0)

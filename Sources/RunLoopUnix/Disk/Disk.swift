@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// The disk of a world: the system's, or that of a simulated host, which may lose unsynced data.
+/// The disk of a world: the system's, or a simulated host's, which may lose unsynced data.
 ///
 /// A daemon that must not lose data writes a ``File``, and waits with ``File/sync()`` until it is on the disk. A new
-/// file, directory or name is safe once its directory was synced as well.
+/// file, directory or name is safe once its directory has been synced as well.
 ///
 /// ```swift
 /// let disk = Disk.current
@@ -14,16 +14,16 @@ internal import Glibc
 /// try disk.syncDirectory(of: "state")
 /// ```
 ///
-/// All calls block the calling thread until the system has completed them: for slow operations, use a thread beside the
-/// loop, such as a `LoopThread`. The value is `Sendable`, and may be used on any thread of its world.
+/// All calls block the calling thread until the system has completed them; for slow operations, use another thread,
+/// such as a `LoopThread`. A disk is `Sendable`, and may be used on any thread of its world.
 public struct Disk: Sendable {
     private let system: any SystemCalls
 
     /// The disk of the calling thread's world.
     public static var current: Disk { Disk(system: WorldSystem.current) }
 
-    /// Opens a file that is closed on `exec`. A path that is a symbolic link is not followed. A path that is no regular
-    /// file may be opened, without a wait for the other end of a FIFO; then the calls of ``File`` fail.
+    /// Opens a file, to be closed on `exec`. Does not follow a symbolic link. A path that is not a regular file may be
+    /// opened, without waiting for the other end of a FIFO, but the calls of ``File`` then fail.
     ///
     /// - Throws: ``SystemError``, for example with `ENOENT`; with `EEXIST` if a file to be created exists; with
     ///   `EWOULDBLOCK` if another process has locked the file.
@@ -46,14 +46,14 @@ public struct Disk: Sendable {
         }
     }
 
-    /// Whether there is a file or a directory at the path.
+    /// Returns a Boolean value that indicates whether there is a file or a directory at the path.
     public func exists(_ path: String) -> Bool { system.exists(path) }
 
-    /// Renames a file or a directory in the same file system, atomically replacing any file, or empty directory, of that
-    /// name. At any time the name leads to one or the other.
+    /// Renames a file or a directory within its file system, atomically replacing any file, or empty directory, of the
+    /// new name, which always leads to one or the other.
     ///
-    /// - Throws: ``SystemError``, for example with `EISDIR`, `ENOTDIR` or `ENOTEMPTY` if the new name is taken by
-    ///   something that cannot be replaced, and with `EINVAL` if a directory would lie in itself.
+    /// - Throws: ``SystemError``, for example with `EISDIR`, `ENOTDIR` or `ENOTEMPTY` if the new name cannot be
+    ///   replaced, and with `EINVAL` if a directory would lie in itself.
     public func rename(_ path: String, to newPath: String) throws(SystemError) {
         guard system.rename(path, to: newPath) == 0 else { throw .last("rename \(path) to \(newPath)") }
     }
@@ -65,16 +65,16 @@ public struct Disk: Sendable {
         guard system.removeFile(at: path) == 0 else { throw .last("remove \(path)") }
     }
 
-    /// Creates a directory in one that exists. Only its owner has access to it. It is safe once its parent was synced,
-    /// with ``syncDirectory(of:)`` and the same path.
+    /// Creates a directory in an existing one, accessible only to its owner. The new directory is safe once its parent
+    /// has been synced, with ``syncDirectory(of:)`` and the same path.
     ///
     /// - Throws: ``SystemError``, for example with `EEXIST` if the name is taken, or `ENOENT` without a parent.
     public func createDirectory(_ path: String) throws(SystemError) {
         guard system.createDirectory(path) == 0 else { throw .last("create the directory \(path)") }
     }
 
-    /// The names in a directory, sorted, without `.` and `..`. In a name that is not UTF-8, U+FFFD stands for invalid
-    /// bytes. O(*n* log *n*) for *n* names.
+    /// Returns the names in a directory, sorted, without `.` and `..`. In a name that is not UTF-8, U+FFFD replaces
+    /// invalid bytes. O(*n* log *n*) for *n* names.
     ///
     /// - Throws: ``SystemError``, for example with `ENOENT`, or `ENOTDIR` for a file.
     public func contentsOfDirectory(_ path: String) throws(SystemError) -> [String] {

@@ -1,8 +1,8 @@
 internal import Glibc
 internal import Synchronization
 
-/// An open file of a ``Disk``. It closes with its last reference. It is `Sendable`; simultaneous calls on several
-/// threads behave as the system's own calls.
+/// An open file of a ``Disk``, closed with its last reference. `Sendable`; simultaneous calls on several threads behave
+/// as the system's own calls.
 public final class File: Sendable {
     /// The access for which a file is opened.
     public enum Access: Sendable, Hashable {
@@ -10,10 +10,10 @@ public final class File: Sendable {
         case reading
         /// Writing to an existing file.
         case writing
-        /// Reading and writing a new file, which must not exist. Only its owner has access to it.
+        /// Reading and writing a new file, which must not exist. Only its owner has access.
         case readingAndWritingNew
-        /// Reading and writing, with a lock against other processes as long as the file is open; see ``File/lock()``.
-        /// The file is made if it does not exist.
+        /// Reading and writing, with a lock against other processes while the file is open; see ``File/lock()``. The
+        /// file is created if it does not exist.
         case readingAndWritingLocked
 
         /// The former name of ``readingAndWritingNew``.
@@ -39,8 +39,8 @@ public final class File: Sendable {
         system.release(descriptor, unlocking: isLocked.load(ordering: .relaxed))
     }
 
-    /// Locks the file until it closes, as `flock(2)` does: no other open file can lock it meanwhile, by any path. Lock
-    /// a new file that will replace a locked one before ``Disk/rename(_:to:)``, so that the path always leads to a
+    /// Locks the file until it closes, as `flock(2)` does: no other open file can lock it meanwhile, by any path.
+    /// Before ``Disk/rename(_:to:)`` replaces a locked file, lock the new one, so that the path always leads to a
     /// locked file.
     ///
     /// - Throws: ``SystemError``, with `EWOULDBLOCK` if another open file has the lock.
@@ -49,9 +49,9 @@ public final class File: Sendable {
         isLocked.store(true, ordering: .relaxed)
     }
 
-    /// Writes bytes at an offset, perhaps beyond the present end. O(bytes).
+    /// Writes bytes at an offset, which may lie beyond the current end. O(bytes).
     ///
-    /// - Throws: ``SystemError``, for example with `ENOSPC`. Some of the bytes may have been written then.
+    /// - Throws: ``SystemError``, for example with `ENOSPC`; some of the bytes may then have been written.
     public func write(_ bytes: [UInt8], at offset: Int) throws(SystemError) {
         var written = 0
         while written < bytes.count {
@@ -69,14 +69,14 @@ public final class File: Sendable {
         guard system.truncate(descriptor, to: length) == 0 else { throw .last("truncate \(path)") }
     }
 
-    /// Waits until all written bytes are on the disk. After an error it is unknown which bytes are there, and another
+    /// Waits until all written bytes are on the disk. After an error, it is unknown which bytes are there, and another
     /// attempt does not help.
     public func sync() throws(SystemError) {
         guard system.sync(descriptor) == 0 else { throw .last("sync \(path)") }
     }
 
-    /// All bytes, as they are when they are read. Use this for a file that another process may write meanwhile, such as
-    /// a settings file. O(bytes).
+    /// Reads all bytes into memory. Use it for a file that another process may write meanwhile, such as a settings
+    /// file. O(bytes).
     public func contents() throws(SystemError) -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
@@ -91,9 +91,8 @@ public final class File: Sendable {
         }
     }
 
-    /// Up to `count` bytes at an offset, as they are when they are read; fewer than that only at the end of the file, and
-    /// none behind it. Use this to send a large file piece by piece, also if another process may shorten it meanwhile.
-    /// O(bytes).
+    /// Reads up to `count` bytes at an offset; fewer only at the end of the file, and none beyond it. Use it to send a
+    /// large file piece by piece, even if another process may shorten the file meanwhile. O(bytes).
     ///
     /// - Throws: ``SystemError``, for example with `EISDIR` for a directory, or `ESPIPE` for a FIFO.
     public func read(_ count: Int, at offset: Int) throws(SystemError) -> [UInt8] {
@@ -113,10 +112,10 @@ public final class File: Sendable {
         return bytes
     }
 
-    /// Calls `body` with all bytes of a regular file, which are read on demand, and are valid until it returns. The
-    /// file must be this process's own: if another process truncates it meanwhile, a signal ends this process.
+    /// Calls `body` with all bytes of a regular file, which are read on demand and valid until it returns. No other
+    /// process may change the file: if one truncates it meanwhile, a signal ends this process.
     ///
-    /// - Throws: ``SystemError``, with `EINVAL` if it is no regular file; any error that `body` throws.
+    /// - Throws: ``SystemError``, with `EINVAL` if the file is not regular; any error that `body` throws.
     public func withContents<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws -> Result {

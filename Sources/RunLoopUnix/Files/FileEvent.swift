@@ -6,7 +6,8 @@ public struct FileEvent: Sendable, Hashable {
     public enum Kind: Sendable, Hashable {
         /// A file or directory was created in the watched directory.
         case created
-        /// A file's content or length changed. Every write reports one; most programs want ``closedAfterWriting``.
+        /// A file's content or length changed. Every write reports such an event; most programs want
+        /// ``closedAfterWriting``.
         case modified
         /// A file that was open for writing was closed, so its writer has finished.
         case closedAfterWriting
@@ -25,9 +26,9 @@ public struct FileEvent: Sendable, Hashable {
         case movedSelf
         /// The file system of the watched file was unmounted; ``ignored`` follows.
         case unmounted
-        /// The watch ended without a call of ``FileWatcher/unwatch(_:)``. It reports nothing more.
+        /// The watch ended without a call of ``FileWatcher/unwatch(_:)``, and reports nothing more.
         case ignored
-        /// The system's queue was full, and events of any watch may be lost: examine the files again. The sysctl
+        /// The system's queue was full, and events of any watch may be lost; examine the files again. The sysctl
         /// `fs.inotify.max_queued_events` sets the length of the queue.
         case overflow
     }
@@ -38,7 +39,7 @@ public struct FileEvent: Sendable, Hashable {
         /// The bits for `inotify_add_watch`.
         public let rawValue: UInt32
 
-        /// The kinds with these bits.
+        /// Creates a set of the kinds with these bits.
         public init(rawValue: UInt32) {
             self.rawValue = rawValue
         }
@@ -61,7 +62,7 @@ public struct FileEvent: Sendable, Hashable {
         public static let deleted = Kinds(IN_DELETE)
         /// ``FileEvent/Kind/deletedSelf`` and ``FileEvent/Kind/movedSelf``.
         public static let ownFate = Kinds(IN_DELETE_SELF | IN_MOVE_SELF)
-        /// All of them.
+        /// All kinds of events.
         public static let all: Kinds = [
             .created, .modified, .closedAfterWriting, .attributesChanged, .moved, .deleted, .ownFate,
         ]
@@ -70,7 +71,7 @@ public struct FileEvent: Sendable, Hashable {
     /// The kind of event.
     public let kind: Kind
 
-    /// The watch that reports; `nil` for an overflow, which concerns all watches.
+    /// The watch that reports the event; `nil` for an overflow, which concerns all watches.
     public let watch: FileWatch?
 
     /// The name of the file in the watched directory; `nil` if the event is about the watched file itself.
@@ -81,17 +82,17 @@ public struct FileEvent: Sendable, Hashable {
     /// The bytes of the name; empty if there is none.
     public let nameBytes: [UInt8]
 
-    /// Whether the event is about a directory.
+    /// A Boolean value that indicates whether the event is about a directory.
     public let isDirectory: Bool
 
-    /// Connects the two events of a rename: ``Kind/movedFrom`` and ``Kind/movedTo`` of one file have the same number.
-    /// Events of other kinds have 0.
+    /// A number that connects the ``Kind/movedFrom`` and ``Kind/movedTo`` events of a rename; 0 for events of other
+    /// kinds.
     ///
     /// The two events follow each other directly, though not always in the same batch. If only one of the directories
     /// is watched, only one event comes.
     public let cookie: UInt32
 
-    /// The path of the file: the watch's path as it was given, and the name. `nil` for an overflow.
+    /// The path of the file: the watch's path as given, and the name. `nil` for an overflow.
     public var path: String? {
         guard let watch else { return nil }
         guard let name else { return watch.path }
@@ -100,7 +101,7 @@ public struct FileEvent: Sendable, Hashable {
 }
 
 extension FileEvent.Kinds: CustomStringConvertible {
-    /// For example `created, moved`; `none` for an empty set.
+    /// A textual representation, for example `created, moved`; `none` for an empty set.
     public var description: String {
         let names: [(Self, String)] = [
             (.created, "created"), (.modified, "modified"), (.closedAfterWriting, "closedAfterWriting"),
@@ -112,15 +113,15 @@ extension FileEvent.Kinds: CustomStringConvertible {
 }
 
 extension FileEvent: CustomStringConvertible {
-    /// For example `movedTo /tmp/new.txt (7)`.
+    /// A textual representation, for example `movedTo /tmp/new.txt (7)`.
     public var description: String {
         "\(kind)\(path.map { " \($0)" } ?? "")\(isDirectory ? "/" : "")\(cookie == 0 ? "" : " (\(cookie))")"
     }
 }
 
-/// One watched path of a ``FileWatcher``.
+/// A watched path of a ``FileWatcher``.
 public struct FileWatch: Sendable, Hashable {
-    /// The path as it was given.
+    /// The path as given.
     public let path: String
     /// The system's number for the watch. The system does not reuse it soon.
     let number: Int32

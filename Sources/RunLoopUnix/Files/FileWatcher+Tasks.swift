@@ -1,7 +1,7 @@
 public import RunLoopKit
 
 extension FileWatcher {
-    /// The events of a watcher without a handler, one by one. Iterate on the loop's thread.
+    /// Returns a sequence of the events of a watcher without a handler. Iterate on the loop's thread.
     ///
     /// ```swift
     /// let watcher = try FileWatcher()
@@ -9,15 +9,15 @@ extension FileWatcher {
     /// for try await event in watcher.events(on: loop) { print("saved:", event.path!) }
     /// ```
     ///
-    /// One read of the system's queue is kept, at most 64 KiB. Events that come while no task waits stay in the queue;
-    /// if the queue overflows, an element reports it (``FileEvent/Kind/overflow``). A cancelled wait takes nothing. The
-    /// iteration ends when the watcher is invalidated, which drops undelivered events. It throws
-    /// `/RunLoopKit/DescriptorError` if the system cannot watch one more descriptor, `CancellationError`, and
+    /// The watcher keeps one read of the system's queue, at most 64 KiB. While no task waits, further events stay in
+    /// the queue; if the queue overflows, an element reports it (``FileEvent/Kind/overflow``). A cancelled wait
+    /// consumes nothing. The iteration ends when the watcher is invalidated, which drops undelivered events. An
+    /// iteration throws `DescriptorError` if the system cannot watch another descriptor, `CancellationError`, and
     /// `RunLoop.WaitError` if another task waits or the loop has ended. O(1).
     ///
     /// - Parameters:
-    ///   - loop: the calling thread's loop; the same one each time.
-    ///   - modes: the modes in which the queue is read; the common modes unless given.
+    ///   - loop: the calling thread's loop; the same in every call.
+    ///   - modes: the modes in which the queue is read; by default the common modes.
     /// - Precondition: the watcher was made without a handler, and there is a mode.
     public func events(on loop: RunLoop, inModes modes: RunLoop.Modes = .common) -> Events {
         require(isForTasks, "a file watcher with a handler is not awaited; make it without the handler")
@@ -29,7 +29,7 @@ extension FileWatcher {
         return Events { [self] in try await nextEvent(in: modes) }
     }
 
-    /// The events of a file watcher; see ``FileWatcher/events(on:inModes:)``.
+    /// A sequence of a file watcher's events; see ``FileWatcher/events(on:inModes:)``.
     public typealias Events = RunLoop.TaskSequence<FileEvent>
 
     private nonisolated(nonsending) func nextEvent(in modes: RunLoop.Modes) async throws -> FileEvent? {
@@ -43,14 +43,15 @@ extension FileWatcher {
         return nil
     }
 
-    /// Keeps the events of a read. Further ones wait in the system's queue until a task waits again.
+    /// Keeps the events of a read. Further events stay in the system's queue until a task waits again.
     func keep(_ events: [FileEvent]) {
         awaited?.events += events
         leaveLoop()
         awaited?.wait.end()
     }
 
-    /// The watcher was invalidated. Only the end of the loop lets tasks have the events of the last read.
+    /// Ends the waits after the watcher was invalidated. Tasks receive the events of the last read only if the loop
+    /// ended.
     func endAwaiting() {
         guard let awaited else { return }
         if awaited.loop.hasEnded { return awaited.wait.end(throwing: awaited.wait.remote.endError) }
@@ -62,7 +63,7 @@ extension FileWatcher {
 final class AwaitedEvents {
     let loop: RunLoop
     let wait: TaskWait
-    /// Events of the last read that no task has taken yet.
+    /// The events of the last read that no task has taken.
     fileprivate var events: ArraySlice<FileEvent> = []
 
     init(_ loop: RunLoop) {

@@ -1,7 +1,7 @@
 internal import Glibc
 public import RunLoopKit
 
-/// Watches files and directories, and calls its handler with their events: inotify as a source of a loop.
+/// A source that calls its handler with the events of watched files and directories, by inotify.
 ///
 /// ```swift
 /// let watcher = try FileWatcher { _, events in
@@ -11,34 +11,35 @@ public import RunLoopKit
 /// try loop.add(watcher, forMode: .common)
 /// ```
 ///
-/// A watched directory reports its direct entries, not those of its subdirectories. Events come in the order of the
-/// changes, and one call delivers all events of one read of the system's queue. Events that come while no mode of the
-/// watcher runs wait in the queue. If the queue overflows, an event reports it (``FileEvent/Kind/overflow``).
+/// A watched directory reports its direct entries, not those of its subdirectories. Events arrive in the order of the
+/// changes, and one call delivers all events of one read of the system's queue. While no mode of the watcher runs,
+/// events wait in the queue. If the queue overflows, an event reports it (``FileEvent/Kind/overflow``).
 ///
-/// The loop keeps the watcher as long as it is scheduled, and the end of the loop invalidates it. A watcher that is
-/// released without having been added is reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A watcher
-/// belongs to its loop's thread and is not `Sendable`.
+/// The loop keeps a scheduled watcher, and the end of the loop invalidates it. A watcher that is released without
+/// having been added is reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A watcher belongs to its
+/// loop's thread and is not `Sendable`.
 ///
 /// An invalidated watcher has no watches, and drops undelivered events.
 public final class FileWatcher: RunLoop.SystemSource {
-    /// The current watches, in the order in which they were made.
+    /// The current watches, in the order of their creation.
     public var watches: [FileWatch] { byNumber.values.sorted { $0.number < $1.number } }
 
     private let system: any SystemCalls
-    /// The state that waiting tasks share, if there is no other handler.
+    /// The state that waiting tasks share, if the watcher has no handler.
     var awaited: AwaitedEvents?
     let isForTasks: Bool
     private var byNumber: [Int32: FileWatch] = [:]
 
-    /// Room for some thousand events with short names, and at least for one with the longest name.
+    /// The size of the buffer for a read: room for some thousand events with short names, and for at least one with the
+    /// longest name.
     private static let bufferSize = 65_536
 
-    /// Makes a watcher. Add it with `RunLoop.add(_:forMode:)`. Earlier events wait in the system's queue.
+    /// Creates a watcher. Add it with `RunLoop.add(_:forMode:)`; until then, events wait in the system's queue.
     ///
     /// - Parameters:
-    ///   - order: among sources that are ready, smaller numbers are served earlier.
+    ///   - order: the order among ready sources; smaller numbers are served earlier.
     ///   - handler: called on the loop's thread with at least one event; kept until the watcher is invalidated. Without
-    ///     it, a task waits for ``events(on:inModes:)``.
+    ///     a handler, a task waits for ``events(on:inModes:)``.
     ///   - file: the place for ``/RunLoopKit/RunLoop/Item/origin``, with `line`.
     /// - Throws: ``FileWatchError/tooManyWatchers`` or ``FileWatchError/system(_:)``.
     public init(
@@ -64,10 +65,10 @@ public final class FileWatcher: RunLoop.SystemSource {
     /// Watches a file or a directory. Symbolic links are followed.
     ///
     /// - Parameters:
-    ///   - path: the path. A relative one is resolved now, from the process's current directory.
-    ///   - kinds: the kinds of event to report; not empty.
-    /// - Returns: the watch. Events name it, and ``unwatch(_:)`` ends it.
-    /// - Throws: ``FileWatchError`` if the path cannot be watched. The watcher is unchanged.
+    ///   - path: the path. A relative path is resolved now, from the process's current directory.
+    ///   - kinds: the kinds of events to report; not empty.
+    /// - Returns: the watch, which events name and ``unwatch(_:)`` ends.
+    /// - Throws: ``FileWatchError`` if the path cannot be watched; the watcher is then unchanged.
     /// - Precondition: the watcher is valid.
     @discardableResult
     public func watch(_ path: String, for kinds: FileEvent.Kinds = .all) throws(FileWatchError) -> FileWatch {
@@ -91,15 +92,15 @@ public final class FileWatcher: RunLoop.SystemSource {
         return watch
     }
 
-    /// Ends a watch. It reports nothing more: neither earlier events nor ``FileEvent/Kind/ignored``. Harmless on a
-    /// watch that has ended.
+    /// Ends a watch, which then reports nothing more, neither earlier events nor ``FileEvent/Kind/ignored``. Has no
+    /// effect on a watch that has ended.
     public func unwatch(_ watch: FileWatch) {
         guard isValid, byNumber[watch.number] == watch else { return }
         byNumber[watch.number] = nil
         system.unwatch(watch.number, with: descriptor)
     }
 
-    /// The watcher is no longer in a loop, and never will be again.
+    /// Releases the watches and the descriptor of an invalid watcher.
     private func end() {
         byNumber = [:]
         closeDescriptor()
@@ -111,12 +112,12 @@ public final class FileWatcher: RunLoop.SystemSource {
         descriptor = -1
     }
 
-    /// Delivers the events of one read in one call. If more wait, the descriptor stays ready and the next pass
+    /// Delivers the events of one read in one call. If more are waiting, the descriptor stays ready and the next pass
     /// continues, so that the loop's other sources have their turn.
     private func deliver(to handler: (FileWatcher, [FileEvent]) -> Void) {
         let records = withUnsafeTemporaryAllocation(byteCount: FileWatcher.bufferSize, alignment: 8) { buffer in
             let count = system.read(descriptor, into: buffer)
-            // The queue is empty, or a signal interrupted the read: remaining events are reported again.
+            // The queue is empty, or a signal interrupted the read; remaining events are reported again.
             guard count > 0 else { return [InotifyRecord]() }
             return InotifyRecord.all(in: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
@@ -147,7 +148,7 @@ extension RunLoop {
     /// keeps its watches: events wait in the system's queue. Call it on the loop's thread.
     ///
     /// - Precondition: the watcher is in no other loop.
-    /// - Throws: ``/RunLoopKit/DescriptorError`` if the system cannot watch one more descriptor.
+    /// - Throws: ``/RunLoopKit/DescriptorError`` if the system cannot watch another descriptor.
     public func add(_ watcher: FileWatcher, forMode modes: Modes) throws(DescriptorError) {
         require(
             !watcher.isForTasks,

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A record as the system writes it into the buffer of a read.
+/// A record in the form that the system writes into the buffer of a read.
 package struct InotifyRecord: Equatable {
     var watch: Int32
     var mask: UInt32
@@ -25,7 +25,7 @@ package struct InotifyRecord: Equatable {
 
     static let headerSize = 16
 
-    /// The records of a buffer, in order. The system writes whole records only, so the last one is never incomplete.
+    /// Returns the records of a buffer in order. The system writes only whole records, so the last is never incomplete.
     static func all(in buffer: UnsafeRawBufferPointer) -> [InotifyRecord] {
         var records: [InotifyRecord] = []
         var start = 0
@@ -44,8 +44,8 @@ package struct InotifyRecord: Equatable {
         return records
     }
 
-    /// The kinds of event in the record. Today the system sets one of these bits in a record; if it ever sets several,
-    /// they are reported one after the other.
+    /// The kinds of events in the record. Linux sets one of these bits in a record; if it ever sets several, they are
+    /// reported one after another.
     var kinds: [FileEvent.Kind] {
         InotifyRecord.kindsOfBits.compactMap { mask & UInt32(bitPattern: $0.bit) == 0 ? nil : $0.kind }
     }

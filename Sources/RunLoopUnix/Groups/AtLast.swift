@@ -1,7 +1,7 @@
 internal import RunLoopKit
 internal import Synchronization
 
-/// Calls a block when all of its ends have come.
+/// A counter that calls a block when all of its ends have come.
 final class AtLast: Sendable {
     private let block: @Sendable () -> Void
     private let left: Atomic<Int>
@@ -13,7 +13,7 @@ final class AtLast: Sendable {
 
     func makeEnd() -> End { End(of: self) }
 
-    /// It comes by a call, or else with its release, because a loop that ends drops its blocks.
+    /// An end, which comes by a call or else with its release, because a loop that ends drops its blocks.
     final class End: Sendable {
         private let whole: AtLast
         private let hasCome = Atomic(false)
@@ -28,7 +28,7 @@ final class AtLast: Sendable {
 
         func come() {
             guard !hasCome.exchange(true, ordering: .relaxed) else { return }
-            // The thread that came last in a recorded run calls the block in a replay, too.
+            // In a replay, the thread that came last in the recorded run calls the block.
             let isLast = whole.left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
             if RunLoop.currentWorld.decides(isLast) { whole.block() }
         }

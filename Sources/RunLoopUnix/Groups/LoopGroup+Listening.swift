@@ -6,25 +6,25 @@ extension LoopGroup {
     public enum Spread: Sendable, Hashable {
         /// Each loop listens on the same port, and the system chooses by the addresses of both ends (`SO_REUSEPORT`).
         /// No thread waits for another. Only many connections are spread evenly. Other processes of the same user can
-        /// listen on the port as well.
+        /// also listen on the port.
         case bySystem
         /// The first loop accepts, and passes the connections to all loops in turn.
         case inTurn
     }
 
-    /// Called on a loop's thread with a connected, non-blocking descriptor, which the handler owns from now on, and
-    /// with the peer's address.
+    /// A closure that receives, on a loop's thread, a connected, non-blocking descriptor, which it then owns, and the
+    /// peer's address.
     public typealias AcceptHandler = @Sendable (RunLoop, Int32, Endpoint) -> Void
 
-    /// Listens on an address, on all loops or for all of them. Blocks the calling thread until all listen. Any thread
-    /// except those of the group.
+    /// Listens on an address, on all loops or for all of them. Blocks the calling thread, which may be any thread
+    /// outside the group, until all listen.
     ///
     /// - Parameters:
-    ///   - address: where to listen. With port 0 the system chooses a port, the same for all loops.
+    ///   - address: where to listen. Port 0 lets the system choose a port, the same for all loops.
     ///   - options: the options of each listener. Rate limits apply to each loop separately.
-    ///   - spread: how connections reach the loops. Unless given, the system spreads TCP connections, and the loops
-    ///     take others in turn because a Unix socket has one listener. In a simulation they take all in turn, because
-    ///     the system's choice differs from run to run.
+    ///   - spread: how connections reach the loops. By default, the system spreads TCP connections, and loops take
+    ///     turns with a Unix socket, which has one listener. In a simulation, loops always take turns, because the
+    ///     system's choice differs from run to run.
     ///   - handler: called with each connection, on the loop that will serve it.
     /// - Returns: the address, with the port that the system chose.
     /// - Throws: ``SystemError``, as a ``Listener`` does; then no loop listens. `RunLoop.WaitError` if a loop has
@@ -61,17 +61,17 @@ extension LoopGroup {
         return bound
     }
 
-    /// Listens on a descriptor that listens already, of TCP or a Unix socket, for example one from a service manager.
-    /// The group owns it from now on. The first loop accepts, and passes the connections to all loops in turn. Blocks
-    /// the calling thread until it listens. Any thread except those of the group.
+    /// Accepts on a listening TCP or Unix socket, for example one from a service manager, which the group then owns.
+    /// The first loop accepts, and passes the connections to all loops in turn. Blocks the calling thread, which may be
+    /// any thread outside the group, until the first loop listens.
     ///
     /// - Parameters:
     ///   - descriptor: the listening descriptor; see ``ActivatedSocket``.
-    ///   - options: how the listener accepts.
+    ///   - options: the options of the listener.
     ///   - handler: called with each connection, on the loop that will serve it.
-    /// - Returns: the address that the descriptor listens on.
-    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor does not listen; ``/RunLoopKit/DescriptorError`` if it
-    ///   cannot be watched; `RunLoop.WaitError` if the first loop has ended.
+    /// - Returns: the address on which the descriptor listens.
+    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor is not listening; ``/RunLoopKit/DescriptorError`` if
+    ///   it cannot be watched; `RunLoop.WaitError` if the first loop has ended.
     @available(*, noasync, message: "it blocks its thread until all loops listen; call it from a synchronous function")
     @discardableResult
     public func listen(
@@ -91,14 +91,14 @@ extension LoopGroup {
         }
     }
 
-    /// Ends the group's listeners, on all loops, as ``Listener/finish()`` does: connections that wait are accepted. All
+    /// Stops the group's listeners on all loops as ``Listener/finish()`` does, accepting the waiting connections. All
     /// connections stay open. Returns at once. Any thread.
     ///
     /// - Parameter completion: called once, when all listeners are closed, the handler has received every accepted
     ///   connection, and each loop has looked for the first input of its connections; on the thread of one of the loops
-    ///   or on the calling thread. It waits for a loop that runs in a mode that is not common.
+    ///   or on the calling thread. Delayed while a loop runs in a mode that is not common.
     public func stopAccepting(completion: @escaping @Sendable () -> Void = {}) {
-        // Connections that were accepted in turn were posted before the second round, and for the same modes.
+        // Connections accepted in turn were posted before the second round, for the same modes.
         performOnEach({ $0.finishGroupListeners() }) {
             let count = AtLast(self.loops.count, completion)
             for loop in self.loops {
@@ -125,7 +125,7 @@ extension RunLoop {
         endGroupListeners { $0.finish() }
     }
 
-    /// - Parameter key: the request whose listeners are ended; all unless given.
+    /// - Parameter key: the request whose listeners end; `nil` for all.
     fileprivate func endGroupListeners(of key: ListenKey? = nil, _ end: (Listener) -> Void) {
         let ending = self[groupListeners].filter { key == nil || $0.key === key }
         self[groupListeners].removeAll { key == nil || $0.key === key }
@@ -134,19 +134,18 @@ extension RunLoop {
 
     private static let readingLabel = CallLabel("the first input of connections")
 
-    /// Calls a block when the descriptors that are ready in the next pass have been served.
+    /// Calls a block after the descriptors that are ready in the next pass have been served.
     func performAfterReading(inModes modes: RunLoop.Modes, _ block: @escaping () -> Void) {
-        // A pass looks for ready descriptors, makes the calls that are due, serves the descriptors, and runs the
-        // blocks.
+        // A pass finds ready descriptors, makes the calls that are due, serves the descriptors, and runs the blocks.
         perform(at: now, inModes: modes, label: Self.readingLabel, origin: RunLoop.Origin()) { [unowned self] in
             perform(inModes: modes, block)
         }
     }
 }
 
-/// Passes connections to loops in turn. It is used on the accepting thread only.
+/// A distributor that passes connections to loops in turn. Used on the accepting thread only.
 private final class Turns: @unchecked Sendable {
-    // Unchecked: the turn is read and changed on the thread that accepts, and nowhere else.
+    // Unchecked: the turn is read and changed only on the accepting thread.
     private let loops: [RunLoop.Remote]
     private let handler: LoopGroup.AcceptHandler
     private var turn = 0
@@ -155,7 +154,7 @@ private final class Turns: @unchecked Sendable {
         (self.loops, self.handler) = (loops, handler)
     }
 
-    /// Called by the loop that has accepted. A loop that has ended loses its turn.
+    /// Passes a connection to the next loop that has not ended. Called by the loop that accepted it.
     func give(_ descriptor: Int32, from peer: Endpoint, by loop: RunLoop) {
         let parcel = Parcel(OwnedDescriptor(descriptor, WorldSystem.of(loop)))
         while true {
@@ -167,7 +166,7 @@ private final class Turns: @unchecked Sendable {
     }
 }
 
-/// A descriptor that is closed unless it is taken.
+/// A descriptor that is closed unless it is released.
 private struct OwnedDescriptor: ~Copyable {
     private var descriptor: Int32
     private let system: any SystemCalls

@@ -1,7 +1,7 @@
 internal import CShims
 public import RunLoopKit
 
-/// Loops on threads of their own that share the work of a daemon: one for each processor by default.
+/// A group of loops on their own threads that share the work of a daemon, by default one per processor.
 ///
 /// ```swift
 /// let group = try LoopGroup()
@@ -19,28 +19,27 @@ public import RunLoopKit
 /// }
 /// ```
 ///
-/// A connection lives on one loop, whose thread serves it. The loops share nothing that the program does not share.
-/// They run until the group is stopped, even with nothing to do; releasing the group does not end them. A group that is
-/// made inside a simulation takes part in its virtual time, and behaves the same in every run. The object is
-/// `Sendable`.
+/// One loop, on its thread, serves a connection. The loops share only state that the program shares. They run until the
+/// group is stopped, even with nothing to do; releasing the group does not end them. A group created in a simulation
+/// runs in its virtual time, and behaves identically in every run. A group is `Sendable`.
 public final class LoopGroup: Sendable {
     private let threads: [LoopThread]
 
-    /// The loops, in the order in which they were set up.
+    /// The loops, in the order of their set-up.
     public let loops: [RunLoop.Remote]
 
-    /// The number of processors that the calling thread may run on. Quotas of control groups are ignored.
+    /// The number of processors that the calling thread may run on; control-group quotas are ignored.
     public static var processorCount: Int { Int(rlk_processor_count()) }
 
-    /// Starts the loops, and returns when all of them are set up and run.
+    /// Starts the loops, and returns when all of them are set up and running.
     ///
-    /// Blocks the calling thread meanwhile. If a set-up throws, or a thread cannot start, the started threads end before
-    /// the error is thrown here.
+    /// Blocks the calling thread meanwhile. If a set-up throws, or a thread cannot start, the started threads end
+    /// before this initializer throws the error.
     ///
     /// - Parameters:
     ///   - count: the number of loops; at least one.
-    ///   - name: the name of the threads, to which their numbers are added.
-    ///   - setUp: called on the thread of each loop, with the loop's number; one after another, from 0 on.
+    ///   - name: the name of the threads, followed by their numbers.
+    ///   - setUp: called on the thread of each loop, one after another, with the loop's number, starting at 0.
     /// - Throws: any error that `setUp` throws; `RunLoop.StartError` if the system has no descriptor or thread left.
     @available(
         *, noasync, message: "it blocks the calling thread; make the group before tasks begin, or on a LoopThread"
@@ -70,12 +69,12 @@ public final class LoopGroup: Sendable {
 
     // MARK: All loops
 
-    /// Calls a block on every loop, in whatever mode it runs. Returns at once. Any thread.
+    /// Calls a block on every loop, in any mode. Returns at once. Any thread.
     ///
     /// - Parameters:
     ///   - block: called once on the thread of each loop that has not ended.
-    ///   - completion: called once, when the block has run on every loop, or will not run because the loop has ended;
-    ///     on the thread of one of them or on the calling thread.
+    ///   - completion: called once, when the block has run on every loop that has not ended, on the thread of one of
+    ///     the loops or on the calling thread.
     public func performOnEach(
         _ block: @escaping @Sendable (RunLoop) -> Void, completion: @escaping @Sendable () -> Void = {}
     ) {
@@ -103,14 +102,14 @@ public final class LoopGroup: Sendable {
         for thread in threads { thread.stop() }
     }
 
-    /// Waits until all threads have ended and everything in their loops has been released. Any thread except those of
-    /// the group. It blocks the caller.
+    /// Waits until all threads have ended and everything in their loops has been released. Blocks the calling thread,
+    /// which may be any thread outside the group.
     @available(*, noasync, message: "it blocks the calling thread; await ended()")
     public func join() {
         for thread in threads { thread.join() }
     }
 
-    /// Waits as ``join()`` does, as a task: no thread is blocked. Any thread.
+    /// Waits as ``join()`` does, without blocking a thread. Any thread.
     public nonisolated(nonsending) func ended() async {
         for thread in threads { await thread.ended() }
     }

@@ -1,17 +1,17 @@
 internal import Glibc
 package import RunLoopKit
 
-/// A look-up of a name by ``HostResolver``. It belongs to the loop's thread and is not `Sendable`.
+/// A look-up of a name by ``HostResolver``. Belongs to the loop's thread and is not `Sendable`.
 public final class HostLookup {
     private let name: String
     private let port: UInt16
     private let loop: RunLoop
     private var completion: ((Result<[Endpoint], HostResolver.Failure>) -> Void)?
-    /// Its number among the look-ups of its world, once it takes part in one.
+    /// The number under which it waits for a look-up of its world; `nil` until it does.
     private var number: Int?
     /// The finder of the loop's world; `nil` for the system's resolver.
     private lazy var finder = HostResolver.finder[loop.world]
-    /// The look-ups of that world. Those of the system's resolver belong to the real world.
+    /// The look-ups that it joins. Look-ups by the system's resolver belong to the real world.
     private lazy var lookups: any HostLookups =
         HostResolver.lookups[loop.world] ?? SharedLookups.of[finder == nil ? RunLoop.realWorld : loop.world]
     /// Holds the time of a simulation while the system's resolver works.
@@ -19,7 +19,7 @@ public final class HostLookup {
     /// The timeout, which also gives the loop something to wait for.
     private var timer: Timer?
 
-    /// Begins the look-up, and never reports the outcome before this has returned.
+    /// Starts the look-up. The outcome is never reported before this call has returned.
     init(
         _ name: String, _ port: UInt16, on loop: RunLoop, _ modes: RunLoop.Modes, timeout: Duration,
         _ origin: RunLoop.Origin, _ completion: @escaping (Result<[Endpoint], HostResolver.Failure>) -> Void
@@ -28,12 +28,12 @@ public final class HostLookup {
         begin(modes, timeout, origin)
     }
 
-    /// Whether the outcome is still open.
+    /// A Boolean value that indicates whether the look-up is still pending.
     public var isPending: Bool { completion != nil }
 
-    /// Gives up without calling anything, and releases the completion. A name that no other look-up asks for, and that
-    /// no thread has begun to look up, is not looked up at all. Harmless once there is an outcome. Call it on the
-    /// loop's thread.
+    /// Cancels the look-up, and releases the completion without calling it. If no thread has begun to look up the name,
+    /// and no other look-up waits for it, the name is not looked up at all. Has no effect once there is an outcome.
+    /// Call it on the loop's thread.
     public func cancel() {
         let dropped = completion
         completion = nil
@@ -62,7 +62,7 @@ public final class HostLookup {
         timer.name = "looking up \(name)"
         loop.add(timer, forMode: modes)
         self.timer = timer
-        // The look-up stays on its thread, under its number. Only the number travels.
+        // The look-up stays on its thread, and only its number crosses threads.
         let remote = loop.remote
         if finder == nil { hold = loop.holdTime(for: "the addresses of \(name)") }
         number = lookups.join(name, finder ?? { HostResolver.find($0) }) { number, result in
@@ -88,30 +88,30 @@ private final class LookupsUnderWay {
 @available(*, unavailable, message: "a look-up belongs to its loop's thread")
 extension HostLookup: Sendable {}
 
-/// Those that look up names for the loops of a world. Any thread.
+/// The look-ups of names for the loops of a world. Any thread.
 package protocol HostLookups: Sendable {
-    /// Receives the result on any thread, with its own number.
+    /// A closure that receives its own number and the result, on any thread.
     typealias Asker = @Sendable (Int, Result<[Endpoint], HostResolver.Failure>) -> Void
 
-    /// Asks for the addresses of a name.
+    /// Requests the addresses of a name.
     ///
-    /// - Parameter find: finds the addresses, on a thread that it may block.
+    /// - Parameter find: finds the addresses on a thread that it may block.
     /// - Returns: the asker's number.
     func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int
 
-    /// Removes an asker. A look-up that has begun continues without askers, so that a later request for the name takes
-    /// no other thread.
+    /// Removes an asker. A look-up that has begun continues without askers, so that a later request for the name needs
+    /// no further thread.
     func leave(_ name: String, _ number: Int)
 }
 
-/// The look-ups of a world. Pending look-ups of equal names are shared.
+/// The look-ups of a world, in which requests for the same name share a pending look-up.
 package final class SharedLookups: HostLookups {
     package static let of = WorldLocal { SharedLookups(in: $0) }
 
     private struct State {
         var lookups: [String: Shared] = [:]
         var last = 0
-        /// Made with the first look-up for which the system has threads.
+        /// Created for the first look-up for which the system has threads.
         var pool: LoopThreadPool?
     }
 
@@ -152,7 +152,7 @@ package final class SharedLookups: HostLookups {
         }
     }
 
-    /// Looks a name up, unless no asker is left, or it is being looked up.
+    /// Looks up a name, unless no asker is left or the look-up has already begun.
     private func lookUp(_ name: String, _ find: HostResolver.Finder) {
         let hadBegun = state.withLock { state in
             defer { state.lookups[name]?.hasBegun = true }

@@ -2,12 +2,12 @@ internal import CShims
 internal import Glibc
 public import RunLoopKit
 
-/// Finds the addresses of a name on threads of its own, so that a slow name server blocks neither a loop nor the
-/// background timers.
+/// A resolver that finds the addresses of a name on its own threads, so that a slow name server blocks neither a loop
+/// nor the background timers.
 ///
-/// At most eight names are looked up at a time. Further look-ups wait for a thread, but none waits longer than its
-/// timeout. Simultaneous requests for equal names share one look-up. Answers are not cached, because the system's
-/// resolver does not report how long they are valid. An address in digits needs no thread.
+/// At most eight names are looked up at a time. Further look-ups wait for a thread, but no longer than their timeouts.
+/// Simultaneous requests for the same name share a look-up. Answers are not cached, because the system's resolver does
+/// not report their lifetime. An address in digits needs no thread.
 public enum HostResolver {
     /// A failure to find addresses.
     public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
@@ -16,11 +16,11 @@ public enum HostResolver {
             /// The name does not exist, or has no address.
             case notFound
             /// The name servers do not answer at present, or request another attempt; or the system has no thread or
-            /// descriptor left to ask them.
+            /// descriptor left.
             case unavailable
             /// There was no answer within the timeout.
             case timedOut
-            /// The text cannot be a name: it is empty or has a zero byte.
+            /// The text is not a name: it is empty or has a zero byte.
             case invalidName
             /// The resolver failed in another way.
             case other
@@ -30,10 +30,10 @@ public enum HostResolver {
         public let kind: Kind
         /// The name that was looked up.
         public let name: String
-        /// The reason as text, usually that of the system's resolver, for example `Name or service not known`.
+        /// The reason as text, usually from the system's resolver, for example `Name or service not known`.
         public let reason: String
 
-        /// A failure of that kind.
+        /// Creates a failure.
         package init(_ kind: Kind, name: String, reason: String) {
             (self.kind, self.name, self.reason) = (kind, name, reason)
         }
@@ -41,16 +41,16 @@ public enum HostResolver {
         public var description: String { "\(name): \(reason)" }
     }
 
-    /// Finds the addresses of `name`, in the order in which to try them. A pending look-up gives the loop something to
-    /// wait for.
+    /// Finds the addresses of a name in the order in which to try them. A pending look-up keeps the loop's run from
+    /// finishing.
     ///
     /// - Parameters:
     ///   - name: a name, or an address in digits.
     ///   - port: the port of the addresses.
     ///   - loop: the calling thread's loop.
     ///   - modes: the modes in which the completion may be called.
-    ///   - timeout: how long the look-up may take, including the wait for a thread, before it fails as `timedOut`; 30 s
-    ///     unless given.
+    ///   - timeout: how long the look-up may take, including the wait for a thread, before it fails as `timedOut`; by
+    ///     default 30 s.
     ///   - completion: called once, on the loop's thread, and never before this call has returned. If the loop ends
     ///     first, it is released without a call.
     /// - Returns: the look-up. Keep it only if you may want to cancel it.
@@ -64,11 +64,11 @@ public enum HostResolver {
         return HostLookup(name, port, on: loop, modes, timeout: timeout, origin, completion)
     }
 
-    /// Finds the addresses of `name`, in the order in which to try them. In all other respects this behaves as the form
-    /// with a completion. Await it on the loop's thread.
+    /// Finds the addresses of a name in the order in which to try them. Otherwise behaves as the variant with a
+    /// completion. Await it on the loop's thread.
     ///
-    /// - Throws: ``Failure``; `CancellationError` if the task is cancelled, which acts as ``HostLookup/cancel()``;
-    ///   `RunLoop.WaitError` if the loop has ended.
+    /// - Throws: ``Failure``; `CancellationError` if the task is cancelled, which has the effect of
+    ///   ``HostLookup/cancel()``; `RunLoop.WaitError` if the loop has ended.
     public nonisolated(nonsending) static func resolve(
         _ name: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common,
         timeout: Duration = .seconds(30), file: StaticString = #fileID, line: UInt32 = #line
@@ -82,16 +82,16 @@ public enum HostResolver {
         }.get()
     }
 
-    /// A function that finds the addresses of a name, on a thread that it may block.
+    /// A function that finds the addresses of a name on a thread that it may block.
     package typealias Finder = @Sendable (String) -> Result<[Endpoint], Failure>
 
     /// The finder of a world; `nil` for the system's resolver.
     package static let finder = WorldLocal<Finder?> { _ in nil }
 
-    /// The look-ups of a world that has its own; `nil` for shared ones.
+    /// The look-ups of a world; `nil` for ``SharedLookups``.
     package static let lookups = WorldLocal<(any HostLookups)?> { _ in nil }
 
-    /// Asks the system's resolver, which waits for no answer if `flags` accept only digits (`AI_NUMERICHOST`).
+    /// Asks the system's resolver, which does not wait if `flags` accept only digits (`AI_NUMERICHOST`).
     static func find(_ name: String, flags: Int32 = AI_ADDRCONFIG) -> Result<[Endpoint], Failure> {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

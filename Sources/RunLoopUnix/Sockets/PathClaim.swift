@@ -1,18 +1,18 @@
 internal import Glibc
 
-/// The right to put a socket at a path, which one process has at a time: the lock of a file beside the path.
+/// The exclusive right to place a socket at a path: the lock of a file beside the path.
 ///
-/// From the look at a stale socket to the call that listens, no other start may take the path for stale.
+/// Between checking for a stale socket and listening, no other process may consider the path stale.
 struct PathClaim: ~Copyable {
     private let system: any SystemCalls
     private let file: String
     private let descriptor: Int32
 
-    /// - Throws: ``SystemError`` with `EADDRINUSE` if another start has the right, for one of them has the path then.
+    /// - Throws: ``SystemError`` with `EADDRINUSE` if another process has the right, because it will have the path.
     init(_ path: String, _ system: any SystemCalls) throws(SystemError) {
         let file = path + ".claim"
         while true {
-            // Only the owner can open it, so that no other user holds up a start.
+            // Only the owner can open the file, so that no other user can block a start.
             let descriptor = system.open(file, flags: O_RDWR | O_CREAT)
             guard descriptor >= 0 else { throw .last("bind to \(path)") }
             if system.lock(descriptor) == 0 {
@@ -20,7 +20,7 @@ struct PathClaim: ~Copyable {
                     (self.system, self.file, self.descriptor) = (system, file, descriptor)
                     return
                 }
-                // The former owner has removed it meanwhile.
+                // The former owner has removed the file meanwhile.
                 system.release(descriptor, unlocking: true)
             } else {
                 let reason = errno == EWOULDBLOCK ? EADDRINUSE : errno
@@ -31,7 +31,7 @@ struct PathClaim: ~Copyable {
     }
 
     deinit {
-        // While it is locked: a file of this name that can be locked has no other owner.
+        // Removed while it is locked: whoever locks a file of this name is its only owner.
         _ = system.removeFile(at: file)
         system.release(descriptor, unlocking: true)
     }

@@ -1,7 +1,7 @@
 internal import Glibc
 
 extension SystemCalls {
-    /// Opens a stream socket that listens.
+    /// Opens a listening stream socket.
     func openListener(_ address: Endpoint, _ options: Listener.Options) throws(SystemError) -> Int32 {
         let descriptor = socket(address.family)
         guard descriptor >= 0 else { throw .last("open a socket for \(address)") }
@@ -12,7 +12,7 @@ extension SystemCalls {
             if address.filePath == nil {
                 setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
                 if options.reusesPort { setOption(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
-                // Its connections inherit the option.
+                // Connections inherit the option.
                 if options.hasNoDelay { setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
             }
             try bind(
@@ -28,7 +28,7 @@ extension SystemCalls {
         }
     }
 
-    /// Checks by an option that a descriptor from elsewhere is a socket of a kind.
+    /// Checks with a socket option that a foreign descriptor is a socket of the required kind.
     func check(
         _ descriptor: Int32, isA kind: String, _ option: Int32, is value: Int32, otherwise fault: String
     ) throws(SystemError) {
@@ -40,12 +40,12 @@ extension SystemCalls {
         }
     }
 
-    /// Binds a socket to an address. A path then has exactly the requested permissions.
+    /// Binds a socket to an address. A path receives exactly the requested permissions.
     ///
     /// - Parameters:
-    ///   - replacesStale: whether a path on which no process answers is replaced.
-    ///   - probe: makes a socket of the same type for a family, to see whether a process answers.
-    ///   - then: makes the socket ready before another process may look at its path.
+    ///   - replacesStale: whether to replace a path on which no process answers.
+    ///   - probe: opens a socket of the same type, to check whether a process answers.
+    ///   - then: prepares the socket before another process may check its path.
     func bind(
         _ descriptor: Int32, to address: Endpoint, permissions: UInt32, replacesStale: Bool, probe: (Int32) -> Int32,
         then: () throws(SystemError) -> Void = {}
@@ -59,8 +59,8 @@ extension SystemCalls {
         }
         let claim = try PathClaim(path, self)
         if replacesStale { try removeStaleSocket(at: path, address, probe) }
-        // On Linux the path gets the permissions of the socket less those of the umask, so that it never has too
-        // many. The umask itself belongs to the whole process, and must not change even for a moment.
+        // On Linux, the path gets the socket's permissions without the umask's bits, so that it never has too many. The
+        // umask belongs to the whole process, and must not change even briefly.
         guard setPermissions(permissions, of: descriptor) == 0 else { throw .last("set the permissions of \(path)") }
         guard bind(descriptor, to: address) == 0 else { throw .last("bind to \(address)") }
         do throws(SystemError) {
@@ -73,7 +73,7 @@ extension SystemCalls {
         _ = consume claim
     }
 
-    /// Removes a stale socket. A file that is no socket stays, and so does a socket on which a process answers.
+    /// Removes a stale socket. Other files, and sockets on which a process answers, stay.
     private func removeStaleSocket(
         at path: String, _ address: Endpoint, _ probe: (Int32) -> Int32
     ) throws(SystemError) {
