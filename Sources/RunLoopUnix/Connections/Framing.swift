@@ -1,8 +1,8 @@
 internal import Glibc
 internal import RunLoopKit
 
-/// Receive handlers that split input into messages: lines, delimited messages, and messages with a length prefix. They
-/// fit wherever a connection takes a receive handler.
+/// Receive handlers for connections that split input into messages: lines, delimited messages, and messages with a
+/// length prefix.
 ///
 /// ```swift
 /// let connection = Connection(
@@ -13,26 +13,27 @@ internal import RunLoopKit
 ///     })
 /// ```
 ///
-/// A message is valid during the call only. The bytes of an incomplete message wait in the connection, and each byte is
-/// examined once, even if they arrive in small pieces. A message that is longer than the limit closes the connection
-/// with a ``FramingError``. No message is delivered while the connection is paused or full; delivery continues
-/// afterwards. If the stream ends within a message, the handlers for the end see that in ``Connection/unusedInput``.
+/// A message is valid only during the call. The bytes of an incomplete message wait in the connection, and each byte is
+/// examined once, even if bytes arrive in small pieces. A message longer than the limit closes the connection with a
+/// ``FramingError``. No message is delivered while the connection is paused or full; delivery continues afterwards. If
+/// the stream ends within a message, the handlers for the end see its bytes in ``Connection/unusedInput``.
 public enum Framing {
-    /// Called with a message, without its delimiter or length prefix.
+    /// A closure that receives a message without its delimiter or length prefix.
     public typealias MessageHandler = (Connection, Span<UInt8>) -> Void
 
-    /// Lines, which end with a line feed; a carriage return before it is not part of the line.
+    /// Returns a handler for lines, which end with a line feed; a carriage return before the line feed is not part of
+    /// the line.
     ///
     /// - Parameters:
-    ///   - limit: the most bytes that a line may have, 0 or more; 64 KiB unless given. Give the connection's
-    ///     ``Connection/Limits/maximumInput`` at least as much.
+    ///   - limit: the maximum number of bytes of a line, 0 or more; by default 64 KiB. The connection's
+    ///     ``Connection/Limits/maximumInput`` should be at least as large.
     ///   - receive: called with each line.
     public static func lines(
         upTo limit: Int = 64 * 1024, _ receive: @escaping MessageHandler
     ) -> Connection.ReceiveHandler {
         requireLimit(limit)
         let newline = UInt8(ascii: "\n")
-        // With room for a carriage return.
+        // Leaves room for a carriage return.
         return delimited(by: [newline], upTo: max(limit, limit &+ 1)) { connection, line in
             let hasReturn = !line.isEmpty && line[line.count - 1] == UInt8(ascii: "\r")
             let text = line.extracting(droppingLast: hasReturn ? 1 : 0)
@@ -44,18 +45,18 @@ public enum Framing {
         }
     }
 
-    /// Messages that end with a delimiter.
+    /// Returns a handler for messages that end with a delimiter.
     ///
     /// - Parameters:
     ///   - delimiter: at least one byte.
-    ///   - limit: the most bytes that a message may have, 0 or more; 64 KiB unless given.
+    ///   - limit: the maximum number of bytes of a message, 0 or more; by default 64 KiB.
     ///   - receive: called with each message.
     public static func delimited(
         by delimiter: [UInt8], upTo limit: Int = 64 * 1024, _ receive: @escaping MessageHandler
     ) -> Connection.ReceiveHandler {
         require(!delimiter.isEmpty, "a delimiter between messages has at least one byte")
         requireLimit(limit)
-        // The position at which the search continues: no delimiter begins before it.
+        // The position at which the search continues; no delimiter begins before it.
         var searched = 0
         return cut(receive) { bytes in
             if let start = bytes.firstIndex(of: delimiter, from: searched) {
@@ -67,20 +68,20 @@ public enum Framing {
         }
     }
 
-    /// The order of the bytes of a number.
+    /// The byte order of a number.
     public enum ByteOrder: Sendable {
-        /// The most significant byte first: network byte order.
+        /// The most significant byte first, the network byte order.
         case bigEndian
         /// The least significant byte first.
         case littleEndian
     }
 
-    /// Messages with a length prefix.
+    /// Returns a handler for messages with a length prefix.
     ///
     /// - Parameters:
     ///   - width: the number of bytes of the length: 1 to 8.
-    ///   - order: the byte order of the length; network byte order unless given.
-    ///   - limit: the most bytes that a message may have, 0 or more; 64 KiB unless given.
+    ///   - order: the byte order of the length; by default the network byte order.
+    ///   - limit: the maximum number of bytes of a message, 0 or more; by default 64 KiB.
     ///   - receive: called with each message.
     public static func lengthPrefixed(
         width: Int, order: ByteOrder = .bigEndian, upTo limit: Int = 64 * 1024, _ receive: @escaping MessageHandler
@@ -112,7 +113,7 @@ public enum Framing {
         case tooLong(_ limit: Int)
     }
 
-    /// Delivers one message after another, as long as the connection reads.
+    /// Delivers messages one after another while the connection reads.
     private static func cut(
         _ receive: @escaping MessageHandler, _ front: @escaping (UnsafeBufferPointer<UInt8>) -> Front
     ) -> Connection.ReceiveHandler {
@@ -150,7 +151,7 @@ public enum FramingError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The first index of a nonempty pattern, from an index on.
+    /// Returns the first index of a nonempty pattern at or after `start`.
     fileprivate func firstIndex(of pattern: [UInt8], from start: Int) -> Int? {
         var start = start
         while start + pattern.count <= count {

@@ -1,4 +1,4 @@
-/// A connection's stream without the connection.
+/// A stream handed over by a connection, with its unused input, waiting output and limits.
 struct HandedOver {
     let stream: any ByteStream
     let isStarted: Bool

@@ -1,4 +1,4 @@
-/// A value on its way to another thread. If it does not arrive, because the loop there ends, it is released.
+/// A value on its way to another thread, which is released if the loop there ends before it arrives.
 final class Parcel<Content: ~Copyable>: @unchecked Sendable {
     // Unchecked: only the thread that has the parcel uses its content. A post passes it from one thread to the other,
     // and the lock of the mailbox orders their uses.
@@ -8,7 +8,7 @@ final class Parcel<Content: ~Copyable>: @unchecked Sendable {
         self.content = consume content
     }
 
-    /// Takes the content out, once.
+    /// Takes the content out. Called once.
     func take() -> Content {
         content.take()!
     }

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopKit
 
-/// Carries bytes between two connections, in both directions, until both sides have ended.
+/// A relay that carries bytes between two connections, in both directions, until both sides have ended.
 ///
 /// ```swift
 /// Relay(between: client, and: server) { relay, reason in
@@ -9,42 +9,42 @@ internal import RunLoopKit
 /// }
 /// ```
 ///
-/// The two directions are independent: a side that reads slowly, or not at all, slows down only the direction towards
-/// it. Each direction holds a bounded amount: it has a buffer of 64 KiB while bytes wait in it. Between two sockets,
+/// The two directions are independent: a side that reads slowly, or not at all, slows only the direction towards it.
+/// Each direction holds a bounded number of bytes, and a buffer of 64 KiB only while bytes wait. Between two sockets,
 /// pieces of 16 KiB and more stay in the kernel (`splice`) and are not copied to the process; for smaller ones, copying
 /// takes fewer system calls and less time.
 ///
-/// The end of one side is passed on to the other, which may continue. If one side accepts nothing any more because it
-/// has closed, its earlier output still goes to the other side, which then has 30 s to end. A failure of one side, the
-/// idle timeout and the end of the loop close both sides, with a reset over TCP, because a broken transfer must not
-/// look complete. A relay keeps itself until it has ended. It belongs to the loop's thread and is not `Sendable`.
+/// The end of one side is passed on to the other, which may continue. If one side accepts no more because it has
+/// closed, its earlier output still goes to the other side, which then has 30 s to end. A failure of one side, the idle
+/// timeout and the end of the loop close both sides, with a reset over TCP, because a broken transfer must not look
+/// complete. A relay keeps itself alive until it has ended, belongs to the loop's thread and is not `Sendable`.
 public final class Relay {
-    /// The bytes that came from the first connection and went to the second.
+    /// The number of bytes carried from the first connection to the second.
     public var bytesFromFirst: Int { directions[0].count }
-    /// The bytes that came from the second connection and went to the first.
+    /// The number of bytes carried from the second connection to the first.
     public var bytesFromSecond: Int { directions[1].count }
-    /// Whether the relay has not ended yet.
+    /// A Boolean value that indicates whether the relay is still running.
     public private(set) var isOpen = true
 
     fileprivate let streams: [any ByteStream]
     private let directions: [RelayDirection]
     private var timers: ConnectionTimers?
-    /// The reason for which one side accepts nothing any more.
+    /// The reason why one side accepts no more.
     private var failure: Connection.CloseReason?
     private var ended: ((Relay, Connection.CloseReason) -> Void)?
 
-    /// Takes over two connections of one loop, and begins.
+    /// Creates a relay that takes over two connections of one loop, and starts it.
     ///
-    /// Unused input and waiting output go first. The connections are closed without a call of their handlers; the relay
-    /// owns their streams. A connection that was not started is started now. Call this on the loop's thread, and not in
-    /// a receive handler of either connection: post a block there instead.
+    /// Unused input and waiting output go first. The relay owns the connections' streams; the connections are closed
+    /// without a call of their handlers. A connection that has not been started starts now. Call it on the loop's
+    /// thread, but not in a receive handler of either connection; post a block there instead.
     ///
     /// - Parameters:
     ///   - first: one side.
     ///   - second: the other.
     ///   - idleTimeout: the time without bytes in either direction after which the relay ends; `nil`, the default,
     ///     means no limit.
-    ///   - ended: called once, at the end, with `.ended` when both sides have ended, or with the failure.
+    ///   - ended: called once, with `.ended` when both sides have ended, or with the failure.
     @discardableResult
     public init(
         between first: Connection, and second: Connection, idleTimeout: Duration? = nil,
@@ -93,7 +93,7 @@ public final class Relay {
         isOpen = false
         timers?.invalidate()
         timers = nil
-        // A transfer that was cut off must not look complete.
+        // A broken transfer must not look complete.
         let isComplete = directions.allSatisfy(\.hasEnded)
         for stream in streams { stream.close(isComplete ? .complete : .reset) }
         let handler = ended
@@ -101,7 +101,7 @@ public final class Relay {
         handler?(self, failure ?? reason)
     }
 
-    /// Moves all bytes that can be moved now.
+    /// Moves the bytes that can be moved now.
     private func settle() {
         for direction in directions where isOpen {
             if let failed = direction.move() { return end(.failed(failed)) }
@@ -123,7 +123,7 @@ public final class Relay {
 @available(*, unavailable, message: "a relay belongs to its loop's thread")
 extension Relay: Sendable {}
 
-/// Tags the events of a stream with its side of the relay.
+/// The owner of a stream, which passes its events to the relay with the index of its side.
 private final class RelaySide: StreamOwner {
     private let relay: Relay
     private let index: Int

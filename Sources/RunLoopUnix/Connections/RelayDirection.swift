@@ -6,43 +6,42 @@ internal import RunLoopKit
 final class RelayDirection {
     private let source: any ByteStream
     private let sink: any ByteStream
-    /// The received bytes that are not delivered yet: first those in memory, then those in the kernel.
+    /// The received bytes in memory that have not been delivered; bytes in the pipe follow them.
     private var buffer: ByteBuffer?
     private let pool: BufferPool
-    /// The pipe, made when the first large piece has come.
+    /// The pipe, created after the first large piece.
     private(set) var pipe: SplicePipe?
     private var maySplice: Bool
-    /// The number of following pieces that go through the pipe.
+    /// The number of further pieces that go through the pipe.
     private var splices = 0
 
     /// The number of delivered bytes.
     private(set) var count = 0
-    /// Whether the sink accepts nothing for now.
+    /// True if the sink accepts nothing for now.
     var isBlocked = false
-    /// Whether the source may have input.
+    /// True if the source may have input.
     var mayRead = true
     private var hasSourceEnded: Bool
-    /// Whether everything was delivered and the sink knows the end, or the sink has failed and everything was
-    /// discarded.
+    /// True once all bytes and the end have been delivered, or the sink has failed and all bytes have been discarded.
     private(set) var hasEnded = false
-    /// The error of a sink that has closed in order. The other direction continues, because the sink may have sent
-    /// bytes before. Everything else is discarded.
+    /// The error of a sink that has closed without a reset. The other direction continues, because the sink may have
+    /// sent bytes before; further bytes for the sink are discarded.
     private(set) var sinkFailure: (any StreamFailure)?
     private var discarded = 0
 
-    /// The size from which the kernel moves a piece more cheaply than it is copied.
+    /// The size in bytes from which moving a piece in the kernel is cheaper than copying it.
     private static let largePiece = 16 * 1024
-    /// The number of pieces after a large one that go through the pipe, too, because the pieces of a stream differ in
+    /// The number of pieces after a large one that also go through the pipe, because the pieces of a stream differ in
     /// size.
     private static let piecesThroughPipe = 16
-    /// The bytes that may be moved before other items have their turn.
+    /// The number of bytes that may be moved before other items have their turn.
     private static let turn = 1024 * 1024
 
     init(from: HandedOver, to: HandedOver, usesKernel: Bool, _ pool: BufferPool) {
         source = from.stream
         sink = to.stream
         self.pool = pool
-        // Bytes that wait for the sink already go first.
+        // Bytes already waiting for the sink go first.
         for bytes in [to.output, from.input] {
             guard let bytes, !bytes.isEmpty else { continue }
             let buffer = self.buffer ?? pool.take()
@@ -55,13 +54,13 @@ final class RelayDirection {
 
     private var isEmpty: Bool { buffer == nil && pipe?.isEmpty != false }
 
-    /// Whether to read more: only after all buffered bytes were delivered.
+    /// True if the direction may read more, which it does only after delivering all buffered bytes.
     var wantsInput: Bool { !hasSourceEnded && isEmpty && source.isOpen }
 
-    /// Moves as many bytes as a turn allows, and returns the failure that ends the relay, if there is one.
+    /// Moves as many bytes as a turn allows, and returns any failure that ends the relay.
     func move() -> (any StreamFailure)? {
         let goal = count + discarded + Self.turn
-        // The end and the source's held input go in the same turn, because no event would request another turn.
+        // The end and the source's held input move in the same turn, because no event would request another.
         while !hasEnded && (count + discarded < goal || (isEmpty && (hasSourceEnded || source.holdsInput))) {
             if wantsInput && (mayRead || source.holdsInput), let failure = fill() { return failure }
             guard !isEmpty || hasSourceEnded, sink.isOpen, !isBlocked else { return nil }
@@ -158,7 +157,7 @@ final class SplicePipe {
 
     private static let capacity = 256 * 1024
 
-    /// `nil` if no descriptor is left.
+    /// Creates a pipe; `nil` if no descriptor is left.
     init?() {
         var ends: [Int32] = [-1, -1]
         guard rlk_splice_pipe(&ends, Int32(Self.capacity)) == 0 else { return nil }

@@ -1,8 +1,8 @@
 internal import Glibc
 internal import RunLoopKit
 
-/// Connects to the first of some addresses that answers (RFC 8305, section 5): attempts begin one after another, at
-/// most ``stagger`` apart. Its timer keeps it.
+/// A race that connects to the first of several addresses to answer (RFC 8305, section 5). Attempts begin one after
+/// another, at most ``stagger`` apart. The race's timer keeps it.
 final class SocketRace {
     /// The time after which the next attempt begins beside a pending one.
     static let stagger = Duration.milliseconds(250)
@@ -17,7 +17,7 @@ final class SocketRace {
     private var next: Timer?
     private var deadline: Timer?
 
-    /// Begins a race of one address or more, and never reports the outcome before this has returned.
+    /// Starts a race of one or more addresses. The outcome is never reported before this call has returned.
     init(
         _ addresses: [Endpoint], on loop: RunLoop, _ modes: RunLoop.Modes, until date: RunLoop.Instant,
         _ origin: RunLoop.Origin, _ completion: @escaping (ConnectionAttempt.Outcome) -> Void
@@ -34,8 +34,8 @@ final class SocketRace {
         beginNext()
     }
 
-    /// The order in which to try addresses (RFC 8305, section 4): the families in turn, IPv6 first; within a family in
-    /// their given order.
+    /// Returns addresses in the order in which to try them (RFC 8305, section 4): the families in turn, IPv6 first, and
+    /// within a family in the given order.
     static func order(_ addresses: [Endpoint]) -> [Endpoint] {
         let six = addresses.filter { $0.family == AF_INET6 }
         let others = addresses.filter { $0.family != AF_INET6 }
@@ -78,7 +78,7 @@ final class SocketRace {
         }
     }
 
-    /// - Parameter result: made when the other sockets are closed.
+    /// - Parameter result: evaluated after the other sockets are closed.
     private func finish(_ result: @autoclosure () -> ConnectionAttempt.Outcome) {
         let completion = completion
         cancel()
@@ -86,14 +86,14 @@ final class SocketRace {
     }
 }
 
-/// A connecting socket, which closes its descriptor unless that is taken.
+/// A connecting socket, which closes its descriptor unless its stream is taken.
 private final class ConnectingSocket {
     let address: Endpoint
     private let system: any SystemCalls
     private var descriptor: Int32
     private weak var source: DescriptorSource?
 
-    /// Connects, and reports the system's error number, or 0, once, and never before this has returned.
+    /// Connects, and calls `completion` once with the system's error number, or 0, never before this call has returned.
     init(
         _ address: Endpoint, on loop: RunLoop, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin,
         _ completion: @escaping (ConnectingSocket, Int32) -> Void

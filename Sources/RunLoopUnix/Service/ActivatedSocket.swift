@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A socket that the service manager opened and passed to this process: socket activation.
+/// A socket that the service manager opened and passed to this process (socket activation).
 ///
 /// ```swift
 /// for socket in try ActivatedSocket.all() {
@@ -9,7 +9,7 @@ internal import Glibc
 /// }
 /// ```
 ///
-/// The caller owns the descriptor: this type does not close it.
+/// The caller owns the descriptor; this type does not close it.
 public struct ActivatedSocket: Sendable, Hashable {
     /// The kind of a socket.
     public enum Kind: Int32, Sendable, Hashable {
@@ -33,35 +33,34 @@ public struct ActivatedSocket: Sendable, Hashable {
         case inet = 2
         /// IPv6.
         case inet6 = 10
-        /// Another kind, or none.
+        /// Another family, or none.
         case other = -1
     }
 
-    /// The descriptor. It closes when this process executes another program.
+    /// The descriptor, which closes when this process executes another program.
     public let fileDescriptor: Int32
-    /// The name from the unit file (`FileDescriptorName=`); `unknown` if there is none.
+    /// The name in the unit file (`FileDescriptorName=`); `unknown` if there is none.
     public let name: String
     /// The kind of the socket.
     public let kind: Kind
     /// The address family of the socket.
     public let family: Family
-    /// Whether the socket listens for connections, rather than being a connection itself.
+    /// A Boolean value that indicates whether the socket listens for connections.
     public let isListening: Bool
 
-    /// The sockets that were passed to this process, in the manager's order. Empty if there is no manager, or if they
-    /// are meant for another process (`LISTEN_PID`).
+    /// Returns the sockets passed to this process, in the manager's order; none if there is no manager, or if they are
+    /// for another process (`LISTEN_PID`).
     ///
-    /// This removes the variables from the process's environment, so that children do not take the sockets for theirs.
-    /// A second call finds none. Call it before the process has other threads and before anything else opens
-    /// descriptors.
+    /// Removes the variables from the process's environment, so that children do not mistake the sockets for theirs; a
+    /// second call finds none. Call it before the process has other threads or opens other descriptors.
     ///
-    /// - Parameter environment: the variables; the process's own unless given.
+    /// - Parameter environment: the variables; by default the process's own.
     /// - Throws: ``ServiceManagerError`` if the variables contradict each other or the open descriptors.
     public static func all(environment: [String: String]? = nil) throws(ServiceManagerError) -> [ActivatedSocket] {
         try all(environment: environment, first: 3)
     }
 
-    /// - Parameter first: the number of the first descriptor: 3 in the protocol, others in tests.
+    /// - Parameter first: the first descriptor: 3 in the protocol, others in tests.
     static func all(environment: [String: String]?, first: Int32) throws(ServiceManagerError) -> [ActivatedSocket] {
         let variables = ServiceEnvironment(environment, WorldSystem.current)
         defer { variables.remove([.listenCount, .listenProcess, .listenNames]) }
@@ -92,13 +91,12 @@ public struct ActivatedSocket: Sendable, Hashable {
         isListening = option(SO_ACCEPTCONN) == 1
     }
 
-    /// Throws unless the socket is of the kind that the program expects. A unit file is easily changed without the
-    /// program.
+    /// Checks that the socket is of the expected kind, because a unit file is easily changed without the program.
     ///
     /// - Parameters:
     ///   - kind: the required kind.
-    ///   - family: the required address family; any unless given.
-    ///   - listening: whether the socket must listen; either unless given.
+    ///   - family: the required address family; by default any.
+    ///   - listening: whether the socket must or must not listen; by default either.
     public func expect(
         _ kind: Kind, _ family: Family? = nil, listening: Bool? = nil
     ) throws(ServiceManagerError) {

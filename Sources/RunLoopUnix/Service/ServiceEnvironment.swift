@@ -13,34 +13,34 @@ struct ServiceEnvironment {
 
     private let variables: [String: String]
     private let system: any SystemCalls
-    /// Whether the variables are the process's own: only those can be removed.
+    /// True if the variables are the process's own, which can be removed.
     private let isProcess: Bool
 
     init(_ variables: [String: String]?, _ system: any SystemCalls) {
         isProcess = variables == nil
         self.system = system
-        // One by one: the table itself is a variable that other threads may change.
+        // Read one by one, because other threads may change the table itself.
         self.variables =
             variables ?? Variable.allCases.reduce(into: [:]) { $0[$1.rawValue] = system.variable($1.rawValue) }
     }
 
     var ownProcess: pid_t { system.processIdentifier }
 
-    /// The variable's value; an empty one counts as absent.
+    /// The value of a variable; an empty value counts as absent.
     subscript(variable: Variable) -> String? {
         variables[variable.rawValue].flatMap { $0.isEmpty ? nil : $0 }
     }
 
     func number(_ variable: Variable) throws(ServiceManagerError) -> UInt64? {
         guard let text = self[variable] else { return nil }
-        // Digits only: the initialiser would accept a sign too.
+        // Digits only, because the initializer would also accept a sign.
         guard text.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt64(text) else {
             throw .invalid(variable, text, "it is to be a number")
         }
         return number
     }
 
-    /// The number of the process that a variable names; at least 1.
+    /// Returns the number of the process that a variable names; at least 1.
     func process(_ variable: Variable) throws(ServiceManagerError) -> pid_t? {
         guard let number = try number(variable) else { return nil }
         guard number > 0, let process = pid_t(exactly: number) else {
@@ -49,7 +49,7 @@ struct ServiceEnvironment {
         return process
     }
 
-    /// Removes variables from the process's environment, so that its children do not take them for theirs.
+    /// Removes variables from the process's environment, so that its children do not mistake them for theirs.
     func remove(_ removed: [Variable]) {
         guard isProcess else { return }
         for variable in removed { system.removeVariable(variable.rawValue) }

@@ -1,7 +1,6 @@
 internal import Glibc
 
-/// The service manager that started this process, and the messages it accepts: systemd's notification protocol without
-/// systemd's library.
+/// The service manager that started this process, notified by systemd's protocol without systemd's library.
 ///
 /// ```swift
 /// let manager = try ServiceManager()
@@ -10,29 +9,29 @@ internal import Glibc
 /// ```
 ///
 /// Without a manager, as in a terminal, nothing is sent: every call returns `false`, and ``remarks`` has the reason.
-/// The object is `Sendable`; any thread may use it. No call waits for the manager: while its queue is full, the message
-/// is not sent and ``ServiceManagerError/busy`` is thrown. A ``Daemon`` tries again.
+/// The object is `Sendable`; any thread may use it. No call waits for the manager: if its queue is full, the call sends
+/// nothing and throws ``ServiceManagerError/busy``. A ``Daemon`` tries again.
 public final class ServiceManager: Sendable {
-    /// Whether there is a manager to notify.
+    /// A Boolean value that indicates whether there is a manager to notify.
     public var isPresent: Bool { socket != nil }
 
-    /// How long the manager waits for a sign of life before it acts. `nil` if it expects none, or expects them from
-    /// another process. See ``Watchdog``.
+    /// The time that the manager waits for a sign of life before it acts; `nil` if it expects none from this process.
+    /// See ``Watchdog``.
     public let watchdogPeriod: Duration?
 
-    /// The ignored settings of the environment and the reasons, one line each, for a log.
+    /// The ignored settings of the environment with the reasons, one line each, for a log.
     public let remarks: [String]
 
     private let system: any SystemCalls
     private let socket: NotifySocket?
 
-    /// Reads and checks the environment.
+    /// Creates a manager from the environment, whose variables are checked.
     ///
     /// - Parameters:
     ///   - environment: the variables; the process's own unless given.
     ///   - unsetEnvironment: whether to remove the variables from the process's environment afterwards, so that
-    ///     children cannot send messages in its name. Do so only before other threads exist: the C library's
-    ///     environment is not thread-safe. Nothing is removed if `environment` was given.
+    ///     children cannot send messages in its name. Set it only before other threads exist, because the C library's
+    ///     environment is not thread-safe. Ignored if `environment` is not `nil`.
     /// - Throws: ``ServiceManagerError/invalidVariable(name:value:reason:)``, or an error of the system.
     public init(environment: [String: String]? = nil, unsetEnvironment: Bool = false) throws(ServiceManagerError) {
         system = WorldSystem.current
@@ -74,18 +73,18 @@ public final class ServiceManager: Sendable {
     @discardableResult
     public func ready() throws(ServiceManagerError) -> Bool { try send("READY=1") }
 
-    /// Announces that the service begins to reload its configuration; ``ready()`` ends that. The message carries the
+    /// Announces that the service is reloading its configuration, until ``ready()`` is sent. The message carries the
     /// time of the system's monotonic clock, as `Type=notify-reload` requires.
     @discardableResult
     public func reloading() throws(ServiceManagerError) -> Bool {
         try send("RELOADING=1\nMONOTONIC_USEC=\(system.monotonicMicroseconds)")
     }
 
-    /// Announces that the service begins to stop.
+    /// Announces that the service is stopping.
     @discardableResult
     public func stopping() throws(ServiceManagerError) -> Bool { try send("STOPPING=1") }
 
-    /// Describes the current state of the service in one line for people; `systemctl status` shows it.
+    /// Describes the current state of the service in one line of text, which `systemctl status` shows.
     ///
     /// - Throws: ``ServiceManagerError/invalidMessage(_:reason:)`` if the text has more than one line.
     @discardableResult
@@ -96,15 +95,15 @@ public final class ServiceManager: Sendable {
         return try send("STATUS=\(text)")
     }
 
-    /// Names the service's main process, if it differs from the process that was started.
+    /// Names the service's main process if it is not the process that was started.
     @discardableResult
     public func mainPID(_ process: Int32) throws(ServiceManagerError) -> Bool {
         guard process > 0 else { throw .invalidMessage("MAINPID=\(process)", reason: "it is to be a process") }
         return try send("MAINPID=\(process)")
     }
 
-    /// Announces that starting, reloading or stopping takes longer. From now on the manager waits this long for the
-    /// next message, even beyond the time that the unit allows.
+    /// Announces that starting, reloading or stopping takes longer. From now on, the manager waits this long for the
+    /// next message, even beyond the unit's time limit.
     @discardableResult
     public func extendTimeout(_ duration: Duration) throws(ServiceManagerError) -> Bool {
         let microseconds = duration / .microseconds(1)
@@ -114,7 +113,7 @@ public final class ServiceManager: Sendable {
         return try send("EXTEND_TIMEOUT_USEC=\(Int64(microseconds))")
     }
 
-    /// Sends a sign of life. A ``Watchdog`` does so at the right times.
+    /// Sends a sign of life, as a ``Watchdog`` does at the right times.
     @discardableResult
     public func feedWatchdog() throws(ServiceManagerError) -> Bool { try send("WATCHDOG=1") }
 
@@ -142,7 +141,7 @@ final class NotifySocket: Sendable {
         system.release(descriptor)
     }
 
-    /// A `sockaddr_un` of exactly the length that the name needs: only the length ends an abstract name.
+    /// Returns a `sockaddr_un` of exactly the required length, because only the length ends an abstract name.
     static func address(of name: String) throws(ServiceManagerError) -> [UInt8] {
         func invalid(_ reason: String) -> ServiceManagerError { .invalid(.notifySocket, name, reason) }
         var path = Array(name.utf8)
@@ -158,7 +157,7 @@ final class NotifySocket: Sendable {
         return withUnsafeBytes(of: sa_family_t(AF_UNIX)) { Array($0) } + path
     }
 
-    /// Sends one datagram, or throws `busy` while the receiver's queue is full. Any thread.
+    /// Sends a datagram, or throws `busy` if the receiver's queue is full. Any thread.
     func send(_ message: String) throws(ServiceManagerError) {
         let bytes = Array(message.utf8)
         var sent = -1

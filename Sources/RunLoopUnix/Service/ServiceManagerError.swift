@@ -1,12 +1,12 @@
-/// An error in notifying the service manager, or in reading the variables that it set.
+/// An error in notifying the service manager, or in reading its variables.
 public enum ServiceManagerError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// A variable of the environment does not follow the protocol.
+    /// An environment variable does not follow the protocol.
     case invalidVariable(name: String, value: String, reason: String)
     /// The message is invalid and cannot be sent.
     case invalidMessage(String, reason: String)
-    /// The manager has not accepted earlier messages yet. This message was not sent.
+    /// The manager has not yet accepted earlier messages; this message was not sent.
     case busy
-    /// There are more or fewer names than sockets.
+    /// The number of names differs from the number of sockets.
     case namesDoNotMatch(names: Int, sockets: Int)
     /// The manager announced a descriptor that is not open.
     case notOpen(Int32)

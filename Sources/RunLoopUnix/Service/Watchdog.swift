@@ -1,56 +1,57 @@
 public import RunLoopKit
 
-/// Tells the service manager that the loop makes progress, twice in each period of the manager's watchdog.
+/// A reporter that notifies the service manager of the loop's progress, twice in each period of the manager's watchdog.
 ///
-/// A timer of the loop sends the signs of life, in the given modes, and nothing else does. So none is sent
+/// Only a timer of the loop, in the given modes, sends the signs of life. None is sent
 /// - while a handler does not return, for any reason;
 /// - while the loop runs in another mode, for example in a nested run that does not end;
 /// - while the loop's thread does not run the loop at all;
 /// - while another watched loop, such as one of a ``LoopGroup``, does not answer for any of these reasons;
 /// - while ``isHealthy`` returns `false`.
 ///
-/// A loop that sleeps because nothing is due is healthy: the timer wakes it. The watchdog does not notice a loop that
-/// makes passes without progress, for example because the same error recurs in every pass, nor stalled threads without
-/// a loop. Check such conditions in ``isHealthy``.
+/// A loop that sleeps because nothing is due is healthy: the timer wakes it. The watchdog does not notice stalled
+/// threads without a loop, or a loop whose passes make no progress, for example because the same error recurs in every
+/// pass. Check such conditions in ``isHealthy``.
 ///
-/// The loop keeps the watchdog until it is invalidated, or until a ``Daemon`` of the loop with the same manager has stopped:
-/// a program that is about to exit gives no signs of life. It belongs to its loop's thread and is not `Sendable`.
+/// The loop keeps the watchdog until you invalidate it, or until a ``Daemon`` of the loop with the same manager has
+/// stopped, because a program about to exit gives no signs of life. A watchdog belongs to its loop's thread and is not
+/// `Sendable`.
 public final class Watchdog {
     /// The time between signs of life: half of the manager's period.
     public let interval: Duration
 
-    /// How many signs of life were sent.
+    /// The number of signs of life that were sent.
     public private(set) var feedings = 0
 
-    /// Called before each sign of life, which is sent only if this returns `true`: for conditions that the application
-    /// knows better than its loop. It should return at once.
+    /// Called before each sign of life, which is sent only if the closure returns `true`, to check conditions of the
+    /// application. Return at once.
     public var isHealthy: (() -> Bool)?
 
     /// Called when a sign of life could not be sent, once until one is sent or the error changes. The watchdog tries
-    /// again every interval. Unless this is set, ``/RunLoopKit/RunLoop/trace`` receives the error.
+    /// again every interval. If `nil`, the default, ``/RunLoopKit/RunLoop/trace`` receives the error.
     public var errorHandler: ((ServiceManagerError) -> Void)?
 
     private let manager: ServiceManager
     private let loop: RunLoop
     private let modes: RunLoop.Modes
     private let others: [RunLoop.Remote]
-    /// Whether every other loop has made a pass since it was asked to.
+    /// True if every other loop has made a pass since it was asked to.
     private var haveOthersAnswered = true
-    /// Whether a sign of life is due and waits for an answer.
+    /// True while a due sign of life waits for answers.
     private var isLate = false
     private var lastError: ServiceManagerError?
     private weak var timer: Timer?
     /// The watchdogs of a loop.
     private static let ofLoop = RunLoop.Local<[Watchdog]> { _ in [] }
 
-    /// Begins to feed the manager's watchdog, first after half a period.
+    /// Starts feeding the manager's watchdog, first after half a period.
     ///
     /// - Parameters:
     ///   - manager: the service manager.
     ///   - loop: the calling thread's loop, whose progress is reported.
     ///   - modes: the modes in which running the loop counts as progress.
-    ///   - others: loops of other threads that have to make progress too, in the same modes. A loop that has ended is
-    ///     not waited for.
+    ///   - others: loops of other threads that must also make progress in the same modes. A loop that has ended is
+    ///     ignored.
     /// - Returns: `nil` if the manager does not expect signs of life, or cannot be reached.
     public init?(
         _ manager: ServiceManager, loop: RunLoop, modes: RunLoop.Modes = .common,
@@ -70,21 +71,22 @@ public final class Watchdog {
         askOthers()
     }
 
-    /// Whether signs of life are still sent.
+    /// A Boolean value that indicates whether signs of life are still sent.
     public var isValid: Bool { timer?.isValid == true }
 
-    /// Stops the signs of life, so that the manager will act. Call it on the loop's thread; harmless when repeated.
+    /// Stops the signs of life, so that the manager will act. Call it on the loop's thread; repeated calls have no
+    /// effect.
     public func invalidate() {
         timer?.invalidate()
         loop[Self.ofLoop].removeAll { $0 === self }
     }
 
-    /// Ends the watchdogs of a loop for a manager, because the service has stopped.
+    /// Invalidates the watchdogs of a loop for a manager, because the service has stopped.
     static func serviceHasStopped(_ manager: ServiceManager, on loop: RunLoop) {
         for watchdog in loop[ofLoop] where watchdog.manager === manager { watchdog.invalidate() }
     }
 
-    /// Asks the other loops for a pass.
+    /// Asks the other loops to make a pass.
     private func askOthers() {
         guard !others.isEmpty else { return }
         haveOthersAnswered = false
@@ -103,7 +105,7 @@ public final class Watchdog {
         if isLate && isValid { feed() }
     }
 
-    /// Sends the sign of life that is due, unless an answer of another loop is missing: then the last answer sends it.
+    /// Sends the due sign of life. If another loop has not answered, the last answer sends it.
     private func feed() {
         guard haveOthersAnswered else { return }
         isLate = false
