@@ -1,7 +1,7 @@
 public import RunLoopKit
 
 extension Connection {
-    /// A connection on pipes to a child process: it reads the child's output, and writes the child's input.
+    /// Creates a connection on pipes to a child process, which reads the child's output and writes its input.
     ///
     /// ```swift
     /// let child = try ChildProcess.spawn(.named("sort"), standardInput: .pipe, standardOutput: .pipe)
@@ -14,14 +14,14 @@ extension Connection {
     /// sort.finishWriting()  // the child sees the end of its input
     /// ```
     ///
-    /// The connection takes over the descriptors: the ends themselves count as closed.
+    /// The connection takes over the descriptors; the pipe ends are then closed.
     ///
     /// - Parameters:
     ///   - input: the end to read; `nil` for none.
     ///   - output: the end to write; `nil` for none.
-    ///   - loop: the loop that serves it.
-    ///   - modes: the modes in which it is served.
-    ///   - limits: its limits.
+    ///   - loop: the loop that serves the connection.
+    ///   - modes: the modes in which the connection is served.
+    ///   - limits: the limits of the connection.
     ///   - receive: called with the received bytes; returns how many bytes it has used. Kept until the connection is
     ///     closed.
     public convenience init(

@@ -3,8 +3,8 @@ extension Connection {
     public enum ConnectError: Error, Sendable, Equatable, CustomStringConvertible {
         /// The look-up of the host's name failed, or found no address.
         case lookup(HostResolver.Failure)
-        /// All attempts to connect failed. The errors of the tried addresses, at least one, in the order of their
-        /// failure. Attempts that were pending at the timeout come last, with `ETIMEDOUT`.
+        /// All attempts to connect failed, with the errors of the tried addresses, at least one, in the order of
+        /// failure. Attempts pending at the timeout come last, with `ETIMEDOUT`.
         case addresses([SystemError])
 
         /// The failure in one line, with the name or with each tried address.

@@ -6,12 +6,12 @@ extension Connection {
     /// - Parameters:
     ///   - address: where to connect.
     ///   - loop: the loop that serves the connection.
-    ///   - modes: the modes in which it is served.
-    ///   - limits: its limits.
-    ///   - timeout: how long connecting may take before it fails with `ETIMEDOUT`; 30 s unless given.
+    ///   - modes: the modes in which the connection is served.
+    ///   - limits: the limits of the connection.
+    ///   - timeout: how long connecting may take before it fails with `ETIMEDOUT`; by default 30 s.
     ///   - receive: the connection's receive handler.
     ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection
-    ///     for you to start, or with the error. If the loop ends first, it is released without a call.
+    ///     for you to start, or with the error. If the loop ends first, the completion is released without a call.
     /// - Returns: the attempt. Keep it only if you may want to cancel it.
     @discardableResult
     public static func connect(
@@ -26,7 +26,7 @@ extension Connection {
         }
     }
 
-    /// Connects, and calls `make` to make a connection from the socket.
+    /// Connects, and calls `make` to create a connection from the socket.
     package static func connect(
         to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
         completion: @escaping (Result<Connection, SystemError>) -> Void,
@@ -44,23 +44,24 @@ extension Connection {
     /// Looks up a host and connects to it without blocking. Call it on the loop's thread.
     ///
     /// The addresses that ``HostResolver`` finds are tried as in RFC 8305 ("happy eyeballs"): IPv6 and IPv4 in turn,
-    /// IPv6 first, and within a family in the resolver's order. When an attempt fails, the next one begins at once;
-    /// when it gets no answer within 250 ms, the next one begins beside it. The first connected socket wins; the other
-    /// sockets are closed before the completion is called.
+    /// IPv6 first, and within a family in the resolver's order. When an attempt fails, the next begins at once; when it
+    /// gets no answer within 250 ms, the next begins beside it. The first connected socket wins, and the others are
+    /// closed before the completion is called.
     ///
     /// - Parameters:
     ///   - host: a name, or an address in digits.
     ///   - port: the port.
     ///   - loop: the loop that serves the connection.
-    ///   - modes: the modes in which it is served.
-    ///   - limits: its limits.
-    ///   - timeout: how long a try may take, the look-up and all addresses together, before it fails: as `timedOut`
-    ///     during the look-up, with `ETIMEDOUT` afterwards; 30 s unless given.
+    ///   - modes: the modes in which the connection is served.
+    ///   - limits: the limits of the connection.
+    ///   - timeout: how long a try may take, with the look-up and all addresses, before it fails: as `timedOut` during
+    ///     the look-up, with `ETIMEDOUT` afterwards; by default 30 s.
     ///   - retry: whether and when to try again after a failure; `nil`, the default, means a single try. Each try looks
-    ///     up the name anew, and between tries no socket is open. A text that cannot be a name is not tried again.
+    ///     up the name anew, and no socket is open between tries. An invalid name is not tried again.
     ///   - receive: the connection's receive handler.
     ///   - completion: called once, on the loop's thread, and never before this call has returned: with a connection
-    ///     for you to start, or with the error of the last try. If the loop ends first, it is released without a call.
+    ///     for you to start, or with the error of the last try. If the loop ends first, the completion is released
+    ///     without a call.
     /// - Returns: the attempt. Keep it only if you may want to cancel it.
     /// - Precondition: the values of `retry` are within the bounds that its properties state.
     @discardableResult
@@ -77,7 +78,7 @@ extension Connection {
         ) { Connection($0, on: loop, modes: modes, limits: limits, origin: origin, receive: receive) }
     }
 
-    /// Connects to a host, and calls `make` to make a connection from the winning socket.
+    /// Connects to a host, and calls `make` to create a connection from the winning socket.
     package static func connect(
         host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, retry: Retry?,
         origin: RunLoop.Origin, completion: @escaping (Result<Connection, ConnectError>) -> Void,
@@ -90,8 +91,8 @@ extension Connection {
 
     // MARK: For tasks
 
-    /// Connects to an address, and returns a connection for tasks, which is not started yet. In all other respects this
-    /// behaves as the form with a completion handler. Await it on the loop's thread.
+    /// Connects to an address, and returns a connection for tasks, which is not started. Otherwise behaves as the
+    /// variant with a completion handler. Await it on the loop's thread.
     ///
     /// - Throws: ``SystemError``; `CancellationError` if the task is cancelled, which closes the socket;
     ///   `RunLoop.WaitError` if the loop has ended.
@@ -108,8 +109,8 @@ extension Connection {
         }.get()
     }
 
-    /// Looks up a host, connects to it, and returns a connection for tasks, which is not started yet. In all other
-    /// respects this behaves as the form with a completion handler. Await it on the loop's thread.
+    /// Looks up a host, connects to it, and returns a connection for tasks, which is not started. Otherwise behaves as
+    /// the variant with a completion handler. Await it on the loop's thread.
     ///
     /// - Throws: ``ConnectError``; `CancellationError` if the task is cancelled, which leaves nothing open;
     ///   `RunLoop.WaitError` if the loop has ended.

@@ -1,7 +1,7 @@
 public import RunLoopKit
 
 extension Connection {
-    /// Moves the connection's stream to another loop, where `arrival` makes a connection that continues it.
+    /// Moves the connection's stream to another loop, where `arrival` creates a connection that continues it.
     ///
     /// ```swift
     /// connection.move(to: group.loops[1]) { loop, moved in
@@ -14,22 +14,23 @@ extension Connection {
     /// ```
     ///
     /// The stream moves with its state: unused input, waiting output, an end by the peer or by this side, and TLS, even
-    /// during its handshake. No byte is lost, duplicated or reordered. Handlers, time-outs and calls of
-    /// ``pauseReading()`` do not move. The other loop may be the same one.
+    /// during its handshake. No byte is lost, duplicated or reordered. Handlers, timeouts and calls of
+    /// ``pauseReading()`` do not move. The destination may be the connection's own loop.
     ///
-    /// From this call on the connection reads nothing. It leaves in the loop's next pass, or in the pass after a
-    /// running handler of this connection; bytes that are written before that move with it. Then it is closed: its
-    /// close handler is called with ``CloseReason/moved``, before the arrival. Tasks that wait for it receive a
-    /// ``ClosedError``, and ``withStream(_:)`` returns without an error. A connection may move before ``start()``.
+    /// From this call on, the connection reads nothing. The stream leaves in the loop's next pass, or in the pass after
+    /// a running handler of this connection, with all bytes written until then. The connection then closes, and its
+    /// close handler is called with ``CloseReason/moved`` before the arrival. Tasks that wait for the connection
+    /// receive a ``ClosedError``, and ``withStream(_:)`` returns without an error. A connection may move before
+    /// ``start()``.
     ///
-    /// If the other loop has ended, or ends before the arrival, the stream is closed, its bytes are lost, and `arrival`
-    /// is released without a call. If the connection is closed before it leaves, `arrival` is released without a call,
-    /// too. Does nothing on a connection that is closed, that was finished, even by the peer's end, or that is already
-    /// moving. On the loop's thread, O(1); no byte is copied.
+    /// If the other loop ends before the arrival, the stream is closed, its bytes are lost, and `arrival` is released
+    /// without a call. If the connection closes before the stream leaves, `arrival` is also released without a call.
+    /// Has no effect on a connection that is closed, finished, even by the peer's end, or already moving. Call it on
+    /// the loop's thread. O(1); no byte is copied.
     ///
     /// - Parameters:
     ///   - loop: the destination.
-    ///   - modes: the modes of that loop in which it may arrive.
+    ///   - modes: the modes of that loop in which the stream may arrive.
     ///   - arrival: called once, on the thread of that loop.
     public func move(
         to loop: RunLoop.Remote, inModes modes: RunLoop.Modes = .common,
@@ -45,19 +46,19 @@ extension Connection {
         }
     }
 
-    /// A connection that continues a stream from another loop. Call ``start()`` when the handlers are set.
+    /// Creates a connection that continues a stream from another loop. Call ``start()`` after setting the handlers.
     ///
-    /// Unused input from the other loop is offered first, and waiting output is sent first. If the peer had ended its
-    /// side already, this connection is notified again, after it was offered the remaining input. The handshake handler
-    /// is called if the handshake was not done yet.
+    /// Unused input from the other loop is offered first, and waiting output is sent first. If the peer had already
+    /// ended its side, this connection is notified again after the remaining input. The handshake handler is called if
+    /// the handshake was not complete.
     ///
     /// - Parameters:
     ///   - moved: the stream that has arrived.
-    ///   - loop: the loop that serves it, on which it has arrived.
-    ///   - modes: the modes in which it is served.
-    ///   - limits: its limits; the previous limits unless given. Timeouts start anew.
+    ///   - loop: the loop on which the stream has arrived, which serves it.
+    ///   - modes: the modes in which the connection is served.
+    ///   - limits: the limits of the connection; by default the previous limits. Timeouts start anew.
     ///   - receive: called with the received bytes; returns how many bytes it has used. Kept until the connection is
-    ///     closed. Without it, tasks read the connection; see ``read(atMost:)``.
+    ///     closed. Without a handler, tasks read the connection; see ``read(atMost:)``.
     public convenience init(
         adopting moved: consuming Moved, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits? = nil,
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
@@ -76,7 +77,7 @@ extension Connection {
 
     /// Passes the stream to another owner, with its unused input and unsent output.
     ///
-    /// - Parameter reason: the reason for the close handler, which is not called unless this is given.
+    /// - Parameter reason: the reason for the close handler; `nil`, the default, to not call it.
     func handOver(reporting reason: CloseReason? = nil) -> HandedOver {
         require(isOpen, "a connection that is closed has no stream to hand over")
         require(
@@ -94,14 +95,14 @@ extension Connection {
 
     func depart() {
         guard isOpen, let departure else { return }
-        // A handler runs the loop: the move waits until it has returned.
+        // A handler is running the loop, and the move waits until it returns.
         guard machine.handlers == 0 else { return _ = machine.move() }
         if !machine.isNew { stream.leave() }
         departure(handOver(reporting: .moved))
     }
 
-    /// A moved stream that has arrived; see ``move(to:inModes:arrival:)``. If no connection adopts it, it is closed. It
-    /// belongs to the thread of its arrival and is not `Sendable`.
+    /// A moved stream that has arrived; see ``move(to:inModes:arrival:)``. A stream that no connection adopts is
+    /// closed. `Moved` belongs to the thread of its arrival and is not `Sendable`.
     public struct Moved: ~Copyable {
         fileprivate var content: HandedOver?
 

@@ -3,13 +3,13 @@ internal import RunLoopKit
 // Input: reading, offering, keeping and discarding it.
 
 extension Connection {
-    /// Reads once, at most 64 KiB, or 256 KiB if the last read brought 64 KiB or more (decision 118).
+    /// Reads once, at most 64 KiB, or 256 KiB if the last read returned 64 KiB or more (decision 118).
     func readSome() {
         if hasIdleTimeout, !machine.discardsInput { timers?.noteInput() }
         repeat {
             let result = machine.discardsInput ? discardOnce() : readOnce()
             if case .done(let count) = result { isStreaming = count >= BufferPool.size } else { hasReadNothing(result) }
-            // No readiness is reported for bytes that the stream holds already.
+            // No readiness is reported for bytes that the stream already holds.
         } while stream.holdsInput && machine.wantsInput && isOpen
     }
 
@@ -19,7 +19,7 @@ extension Connection {
             if case .done = result { offer(input) }
             return result
         }
-        // Tasks have not seen the first bytes yet.
+        // Tasks have not yet seen the first bytes.
         let scratch = isStreaming && waits == nil ? pool.takeLarge() : pool.take()
         let result = scratch.fill(room: 1, limit: BufferPool.largeSize, from: stream)
         if case .done = result {
@@ -28,7 +28,7 @@ extension Connection {
             offered = nil
             if output === scratch { return result }
             if waits != nil {
-                // A task uses it soon, and all of it.
+                // A task uses the whole buffer soon.
                 input = scratch
                 return result
             }
@@ -59,7 +59,7 @@ extension Connection {
         }
     }
 
-    /// Gives the handler the buffer's bytes, and removes those that it has used.
+    /// Passes the buffer's bytes to the handler, and removes the used ones.
     func offer(_ buffer: ByteBuffer) {
         guard let receive else { return leaveToTask(buffer.count) }
         machine.receivingBegins()
@@ -75,7 +75,7 @@ extension Connection {
         if buffer === input, buffer.isEmpty { input = nil }
     }
 
-    /// Counts input that is held for the budget.
+    /// Counts held input in the budget.
     func count(_ input: Int) {
         guard let budget = limits.inputBudget, input != budgetedInput else { return }
         let isWithin = budget.change(by: input - budgetedInput)
@@ -83,8 +83,8 @@ extension Connection {
         if !isWithin { machine.close(.inputLimit) }
     }
 
-    /// Tells the task that waits for input. If there is none, reading stops until there is one. A task that has been
-    /// told, and that the modes or a nested run hold back, waits no more.
+    /// Notifies the task that waits for input; without such a task, reading stops until there is one. A notified task
+    /// no longer waits, even if modes or a nested run delay it.
     func leaveToTask(_ count: Int) {
         guard let waits else { return }
         machine.inputChanged(to: count)

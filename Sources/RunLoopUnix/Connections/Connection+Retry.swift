@@ -2,29 +2,29 @@ internal import Glibc
 internal import RunLoopKit
 
 extension Connection {
-    /// A policy for new attempts to connect to a host. A value and `Sendable`.
+    /// A policy for further attempts to connect to a host. A value and `Sendable`.
     ///
     /// The first delay is ``firstDelay``, and each further delay is ``factor`` times as long as the previous one, up to
-    /// ``maximumDelay``. A random part of each delay, at most ``jitter``, is left out, so that clients that lost their
+    /// ``maximumDelay``. A random part of each delay, at most ``jitter``, is left out, so that clients that lose their
     /// server at the same time do not all reconnect at the same time. The random numbers come from
     /// ``/RunLoopKit/RunLoop/randomNumbers``.
     public struct Retry: Sendable, Hashable {
-        /// The delay after the first try, before jitter; more than zero, and 1 s unless set.
+        /// The delay after the first try, before jitter; above zero, by default 1 s.
         public var firstDelay = Duration.seconds(1)
-        /// The factor between a delay and the next; at least 1, and 2 unless set.
+        /// The factor between a delay and the next; at least 1, by default 2.
         public var factor = 2.0
-        /// The longest delay; more than zero, and 60 s unless set.
+        /// The longest delay; above zero, by default 60 s.
         public var maximumDelay = Duration.seconds(60)
-        /// The largest part of a delay that may be left out at random, from 0, for exact delays, to 1, for delays
-        /// between zero and the whole ("full jitter"); 1 unless set.
+        /// The largest part of a delay that may be left out at random, from 0 for exact delays to 1 for delays between
+        /// zero and the whole ("full jitter"); by default 1.
         public var jitter = 1.0
-        /// The number of tries, including the first; at least 1, and 10 unless set. `nil` is for no limit.
+        /// The maximum number of tries, including the first; at least 1, by default 10. `nil` means no limit.
         public var maximumTries: Int? = 10
-        /// How long all tries together may take, with the delays. A try that is pending then fails, and if the next one
-        /// would begin later, the failure is reported at once. `nil`, the default, is for no limit.
+        /// The time that all tries may take, with the delays. A try pending at that time fails, and if the next try
+        /// would begin later, the failure is reported at once. `nil`, the default, means no limit.
         public var totalTimeout: Duration?
 
-        /// The defaults.
+        /// Creates the default policy.
         public init() {}
 
         func check() {
@@ -35,13 +35,13 @@ extension Connection {
             require(maximumTries ?? 1 >= 1, "a retry's maximumTries is at least 1; set it to nil for no limit")
         }
 
-        /// Whether to try again after `tries` tries, the last of which failed with `error`.
+        /// Returns whether to try again after `tries` tries, the last of which failed with `error`.
         func allows(_ tries: Int, _ error: ConnectError) -> Bool {
             if case .lookup(let failure) = error, failure.kind == .invalidName { return false }
             return tries < maximumTries ?? .max
         }
 
-        /// The delay after `tries` tries.
+        /// Returns the delay after `tries` tries.
         ///
         /// - Parameter random: a number from 0 up to 1.
         func delay(after tries: Int, random: Double) -> Duration {

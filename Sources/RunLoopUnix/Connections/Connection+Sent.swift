@@ -1,12 +1,12 @@
 internal import RunLoopKit
 
 extension Connection {
-    /// Calls a block when the system has all bytes that were written so far, for example to count what a peer gets, or to
-    /// give back the memory of a large answer.
+    /// Calls a block when the system has accepted all bytes written so far, for example to count sent bytes or to free
+    /// the memory of a large answer.
     ///
     /// - Parameter body: called once, on the loop's thread, in its modes and never before this call has returned: with
-    ///   `true` when the system has the bytes, with `false` if the connection is closed or moved before, after its close
-    ///   handler. The peer may not have them yet. Released without a call if the loop ends first.
+    ///   `true` when the system has the bytes, which the peer may not have yet, or with `false`, after the close
+    ///   handler, if the connection is closed or moved first. Released without a call if the loop ends first.
     public func whenSent(_ body: @escaping (_ connection: Connection, _ isSent: Bool) -> Void) {
         if notices == nil { notices = SentNotices() }
         notices!.waiting.append((isOpen ? notices!.sent + pendingOutput : .max, body))
@@ -17,10 +17,11 @@ extension Connection {
         }
     }
 
-    /// Waits until the system has all bytes that were written so far; the peer may not have them yet. On the loop's thread.
+    /// Waits until the system has accepted all bytes written so far, which the peer may not have yet. Await it on the
+    /// loop's thread.
     ///
-    /// - Throws: ``ClosedError`` if the connection is closed before; `CancellationError`, after which the bytes are still
-    ///   sent.
+    /// - Throws: ``ClosedError`` if the connection is closed first; `CancellationError`, after which the bytes are
+    ///   still sent.
     public nonisolated(nonsending) func sent() async throws {
         if loop.hasGone("a connection") { throw await loop.remote.endErrorAfterTurn() }
         let wait = NamedWait(loop.remote, "waits until a connection has sent its output")
@@ -33,30 +34,31 @@ extension Connection {
         guard isSent else { throw closeError }
     }
 
-    /// So many bytes were sent: calls the blocks for them.
+    /// Notes that `count` bytes were sent, and calls the blocks that waited for them.
     func notify(sent count: Int) {
         notices?.sent += count
         while let (body, _) = notices?.next() { call { body($0, true) } }
         if notices?.waiting.isEmpty == true { notices = nil }
     }
 
-    /// The connection is closed: calls the blocks that are left.
+    /// Calls the remaining blocks of a closed connection.
     func endNotices() {
         while let (body, isSent) = notices?.next(atEnd: true) { body(self, isSent) }
         notices = nil
     }
 }
 
-/// The blocks that wait until output is sent.
+/// The blocks that wait for output to be sent.
 struct SentNotices {
     typealias Notice = (Connection, Bool) -> Void
 
-    /// Each with the value of ``sent`` that it waits for; `.max` if its bytes will not be sent.
+    /// The waiting blocks, each with the value of ``sent`` that it waits for; `.max` if its bytes will not be sent.
     var waiting: [(end: Int, body: Notice)] = []
-    /// The number of bytes that were sent since the first notice.
+    /// The number of bytes sent since the first notice.
     var sent = 0
 
-    /// The next block whose bytes are sent or, at the end, of all; and whether they are sent.
+    /// Removes and returns the next block whose bytes have been sent or, at the end, any next block, with whether they
+    /// have.
     mutating func next(atEnd: Bool = false) -> (body: Notice, isSent: Bool)? {
         guard let first = waiting.first, atEnd || first.end <= sent else { return nil }
         return (waiting.removeFirst().body, first.end <= sent)

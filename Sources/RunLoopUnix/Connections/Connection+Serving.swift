@@ -1,20 +1,21 @@
 internal import Glibc
 package import RunLoopKit
 
-// Events of a connection, and the actions with which its machine answers them.
+// The events of a connection, and the actions that its machine returns.
 
 extension Connection {
-    /// Notes an event in the machine, and carries out the machine's actions. Every event of a connection comes this way.
+    /// Passes an event to the machine, and carries out the machine's actions. Every event of a connection takes this
+    /// path.
     ///
-    /// Events in a receive handler, except those that close, take effect when the handler has returned: the connection
-    /// neither reads nor sends before.
+    /// Events in a receive handler, except closing, take effect when the handler has returned; the connection neither
+    /// reads nor sends before.
     @inline(__always)
     func update(_ event: () throws -> Void) rethrows {
         try event()
         if !machine.isReceiving || machine.mustClose { settle() }
     }
 
-    /// Carries out the machine's actions until there is none left.
+    /// Carries out the machine's actions until none is left.
     private func settle() {
         while let action = machine.next() {
             switch action {
@@ -33,7 +34,7 @@ extension Connection {
             case .reportDrain:
                 waits?.writer.end()
                 call(drainHandler)
-            // In a pass of its own: the stream's own functions may be on the stack, and must not meet another thread.
+            // Posted, because the stream's functions may be on the stack, and must not race with another thread.
             case .move: loop.perform(inModes: .every) { [self] in depart() }
             case .close: return end(machine.closeReason)
             }
@@ -51,7 +52,7 @@ extension Connection {
         stream.interest = interest
     }
 
-    /// Offers unused input, and reads the input that the stream holds.
+    /// Offers unused input, and reads input that the stream holds.
     private func takeTurn() {
         update {
             if machine.turnBegins(), let input { offer(input) }
@@ -59,7 +60,7 @@ extension Connection {
         }
     }
 
-    /// Looks while lingering whether the peer's system has all output.
+    /// Checks, while lingering, whether the peer's system has all output.
     private func look() {
         update {
             let mayClose = stream.mayClose(peerHasEnded: false)
@@ -67,7 +68,7 @@ extension Connection {
         }
     }
 
-    /// Calls a handler; its output is sent together when it has returned.
+    /// Calls a handler, whose output is sent together when it returns.
     func call(_ handler: ((Connection) -> Void)?) {
         guard let handler else { return }
         machine.handlerBegins()
@@ -82,7 +83,8 @@ extension Connection {
         transmitted(stream.write(bytes), of: bytes.count)
     }
 
-    /// The same for several pieces. A stream that takes a part of them may take more.
+    /// Transmits several pieces, and returns the number of accepted bytes. A stream that accepts a part may accept
+    /// more.
     func transmit(gathering pieces: ArraySlice<[UInt8]>) -> Int {
         withUnsafeTemporaryAllocation(of: UnsafeRawBufferPointer.self, capacity: pieces.count) { room in
             transmitted(stream.write(pieces, into: room, described: 0), of: 0)
@@ -139,7 +141,7 @@ extension Connection {
         .failed(stream.failure ?? SystemError("use the connection", errno: EIO))
     }
 
-    /// Writing has failed, so that output is lost. The peer may have sent something before it closed.
+    /// Drops the output after a failed write, and keeps input that the peer may have sent before it closed.
     func outputHasFailed() {
         let reason = streamFailure
         isOutputLost = true
@@ -148,7 +150,7 @@ extension Connection {
         let keepsInput = machine.mayReadAfterFailure && keepMore()
         guard machine.outputFailed(reason, keepsInput: keepsInput) else { return }
         leaveToTask(unusedInput)
-        // A program that has paused reading may never resume.
+        // A limit, because a program that has paused reading may never resume.
         timers?.limit(to: .seconds(30))
     }
 
@@ -161,7 +163,7 @@ extension Connection {
         letGo(reporting: reason)
     }
 
-    /// Releases everything that a closed connection no longer needs, and calls its last handler if there is a reason.
+    /// Releases the resources of a closed connection, and calls its close handler if there is a reason.
     func letGo(reporting reason: CloseReason?) {
         timers?.invalidate()
         count(0)
@@ -169,7 +171,7 @@ extension Connection {
             closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input, departure)
         )
         (timers, output, departure) = (nil, nil, nil)
-        // Tasks still get the input from before the end.
+        // Tasks still receive the input from before the end.
         if waits == nil { input = nil }
         (receive, closeHandler, endHandler) = (nil, nil, nil)
         (fullHandler, drainHandler, handshakeHandler) = (nil, nil, nil)
@@ -190,7 +192,7 @@ extension Connection: StreamOwner {
 
     package func streamIsReady(for events: DescriptorEvents) {
         if events.contains(.writable) { machine.unblock() }
-        // In a run that the receive handler has nested, the stream waits until the handler has returned.
+        // In a run nested in the receive handler, the stream waits until the handler returns.
         guard !machine.isReceiving else { return watch() }
         update { if events.contains(.readable), machine.wantsInput { readSome() } }
     }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import RunLoopKit
 
 extension Connection {
-    /// The value of an option of the socket. On the loop's thread.
+    /// Returns the value of a socket option. Call it on the loop's thread.
     ///
     /// - Throws: ``SystemError``, for example with `ENOTSOCK` for a pipe, and with `EBADF` if the connection is closed.
     public func option<Value>(_ option: SocketOption<Value>) throws(SystemError) -> Value {
@@ -10,7 +10,7 @@ extension Connection {
         return try WorldSystem.of(loop).value(of: option, of: fileDescriptor)
     }
 
-    /// Sets an option of the socket. On the loop's thread.
+    /// Sets a socket option. Call it on the loop's thread.
     ///
     /// - Throws: ``SystemError``, for example with `ENOTSOCK` for a pipe, and with `EBADF` if the connection is closed.
     public func setOption<Value>(_ option: SocketOption<Value>, to value: Value) throws(SystemError) {

@@ -1,11 +1,11 @@
 internal import RunLoopKit
 
 // The interface for tasks of a connection without a receive handler. All calls are awaited on the loop's thread: in a
-// task of the loop, in a task that prefers its executor, or on an actor that lives there.
+// task of the loop, in a task that prefers its executor, or on an actor of that executor.
 
 extension Connection {
-    /// Starts the connection, calls `body`, and then finishes as ``finish(within:)`` does: when this returns, the
-    /// connection is closed. If `body` throws, it closes at once. The peer's end does not close the connection before
+    /// Starts the connection, calls `body`, then finishes as ``finish(within:)`` does, and returns once the connection
+    /// is closed. If `body` throws, the connection closes at once. The peer's end does not close the connection before
     /// `body` returns, so that `body` may answer.
     ///
     /// ```swift
@@ -16,7 +16,7 @@ extension Connection {
     /// }
     /// ```
     ///
-    /// On the loop's thread.
+    /// Await it on the loop's thread.
     ///
     /// - Throws: any error that `body` throws; ``ClosedError`` if output was not sent; `CancellationError` if the task
     ///   is cancelled while output is being sent, which closes the connection at once.
@@ -40,10 +40,10 @@ extension Connection {
         }
     }
 
-    /// Waits for bytes, and takes those that have arrived, at most `count`. On the loop's thread.
+    /// Waits for bytes, and returns the bytes that have arrived, at most `count`. Await it on the loop's thread.
     ///
-    /// As long as no task waits, at most 64 KiB are read: further bytes wait in the system, and then at the peer. A
-    /// cancelled wait takes nothing.
+    /// While no task waits, the connection reads at most 64 KiB; further bytes wait in the system, and then at the
+    /// peer. A cancelled wait consumes nothing.
     ///
     /// - Returns: at least one byte; `nil` at the end of the stream. Outside of ``withStream(_:)``, and without an
     ///   ``endHandler``, the connection then sends the waiting bytes and closes.
@@ -66,17 +66,17 @@ extension Connection {
         return nil
     }
 
-    /// Waits for new bytes, and passes all available bytes to `use`, which returns how many of them it has used, as a
-    /// ``ReceiveHandler`` does. The rest comes again, together with later bytes. Nothing is copied or allocated. On the
-    /// loop's thread.
+    /// Waits for new bytes, and passes all available bytes to `use`, which returns the number of bytes used, as a
+    /// ``ReceiveHandler`` does. The rest is passed again, together with later bytes. Nothing is copied or allocated.
+    /// Await it on the loop's thread.
     ///
     /// ```swift
     /// while try await connection.receive({ bytes in parser.parse(bytes) }) {}
     /// ```
     ///
     /// - Returns: `false` at the end of the stream; `use` is then not called, and ``unusedInput`` is the number of
-    ///   bytes left. The connection then closes as after ``read(atMost:)``.
-    /// - Throws: as ``read(atMost:)``, and any error that `use` throws.
+    ///   remaining bytes. The connection then closes as after ``read(atMost:)``.
+    /// - Throws: the errors of ``read(atMost:)``, and any error that `use` throws.
     public nonisolated(nonsending) func receive(_ use: (Span<UInt8>) throws -> Int) async throws -> Bool {
         guard let waits = checkedWaits else { throw await loop.remote.endErrorAfterTurn() }
         while let isThere = try asksForInput(waits, beyond: waits.seen) {
@@ -91,8 +91,8 @@ extension Connection {
         return false
     }
 
-    /// Whether more than `count` bytes are available; if not, the caller waits for the reader's turn and asks again.
-    /// `nil` at the end of the stream.
+    /// Returns whether more than `count` bytes are available; if not, the caller waits for the reader's turn and asks
+    /// again. `nil` at the end of the stream.
     func asksForInput(_ waits: ConnectionWaits, beyond count: Int) throws -> Bool? {
         if machine.isNew { try start() }
         guard !waits.reader.isTaken else { throw RunLoop.WaitError.alreadyWaiting("what a connection receives") }
@@ -104,17 +104,17 @@ extension Connection {
                 return nil
             }
             if machine.holdsInput { update { machine.releaseInput() } }
-            // That may have read the stream's held input.
+            // The release may have read input that the stream held.
             if unusedInput <= count && isOpen { return false }
         }
         return true
     }
 
-    /// Sends bytes, and returns when at most the high watermark waits. A full connection accepts no more bytes until at
-    /// most the low watermark waits. On the loop's thread.
+    /// Sends bytes, and returns when no more than the high watermark is waiting. A full connection accepts no more
+    /// bytes until no more than the low watermark is waiting. Await it on the loop's thread.
     ///
     /// - Throws: ``WriteError``, with the number of accepted bytes, if the task is cancelled, or if the connection is
-    ///   closed or was finished; `RunLoop.WaitError` if another task waits to write.
+    ///   closed or finished; `RunLoop.WaitError` if another task waits to write.
     public nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws {
         guard let waits = checkedWaits else { throw await loop.remote.endErrorAfterTurn() }
         if machine.isNew { try start() }
@@ -127,7 +127,7 @@ extension Connection {
             guard !waits.writer.isTaken else { throw RunLoop.WaitError.alreadyWaiting("room in a connection") }
             if !machine.isFull {
                 guard taken < bytes.count else { return }
-                // One byte more than fits makes it full.
+                // One byte beyond the high watermark makes the connection full.
                 let count = min(bytes.count - taken, limits.highWatermark - pendingOutput + 1)
                 bytes.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[taken..<taken + count])) }
                 taken += count
@@ -139,19 +139,19 @@ extension Connection {
         }
     }
 
-    /// Sends a text as UTF-8; see the form for bytes.
+    /// Sends a text as UTF-8; see the variant for bytes.
     public nonisolated(nonsending) func write(_ text: String) async throws {
         try await write(Array(text.utf8))
     }
 
-    /// Waits for more input. If a process outside of a simulation has to answer, the simulation's time waits as well.
+    /// Waits for more input. If a process outside the simulation has to answer, simulated time waits as well.
     nonisolated(nonsending) func waitForInput(_ waits: ConnectionWaits) async throws {
         let hold = stream.holdForAnswer()
         defer { hold?.release() }
         try await waits.reader.wait()
     }
 
-    /// The waits of its tasks; `nil` if the loop has ended and its thread is gone.
+    /// The waits of the connection's tasks; `nil` if the loop has ended and its thread is gone.
     var checkedWaits: ConnectionWaits? {
         if loop.hasGone("a connection") { return nil }
         guard let waits else {
@@ -160,7 +160,7 @@ extension Connection {
         return waits
     }
 
-    /// Passes the available input to a task, and removes the bytes that it uses. A limit applies to bytes that the task
+    /// Passes the available input to a task, and removes the bytes that it uses. Limits apply to bytes that the task
     /// saw and left unused.
     func useInput<Result>(
         seesAll: Bool, _ use: (UnsafeRawBufferPointer) throws -> (used: Int, result: Result)
@@ -186,10 +186,10 @@ extension Connection {
         return result
     }
 
-    /// Whether the end of the loop has closed it in the middle of the stream.
+    /// True if the end of the loop has closed the connection in the middle of the stream.
     private var hasLostLoop: Bool { !isOpen && machine.closeReason == .loopEnded && !machine.hasPeerEnded }
 
-    /// Whether nothing more can be read. Throws the reason for the close, unless that was the end of the stream.
+    /// Returns whether nothing more can be read. Throws the close reason unless that was the end of the stream.
     func isAtEnd() throws -> Bool {
         guard !isOpen else { return machine.hasPeerEnded }
         if machine.closeReason == .ended || (machine.hasPeerEnded && !hasMoved) { return true }
@@ -201,12 +201,12 @@ extension Connection {
         machine.closeReason == .loopEnded ? loop.remote.endError : ClosedError(reason: machine.closeReason)
     }
 
-    /// The close of a connection before the end of a task's wait. `Sendable`.
+    /// The error of a connection that closed before a task's wait ended. `Sendable`.
     public struct ClosedError: Error, Sendable, Equatable, CustomStringConvertible {
-        /// The reason for which the connection was closed.
+        /// The reason why the connection was closed.
         public let reason: CloseReason
 
-        /// Makes an error with a close reason.
+        /// Creates an error with a close reason.
         public init(reason: CloseReason) {
             self.reason = reason
         }
@@ -214,9 +214,9 @@ extension Connection {
         public var description: String { "the connection was closed: \(reason)" }
     }
 
-    /// A failure to write all bytes. `Sendable`.
+    /// The error of an incomplete write. `Sendable`.
     public struct WriteError: Error, Sendable, CustomStringConvertible {
-        /// The number of accepted bytes. They are sent if the connection stays open.
+        /// The number of accepted bytes, which are sent if the connection stays open.
         public let written: Int
         /// The cause.
         public let cause: Cause
@@ -225,7 +225,7 @@ extension Connection {
         public enum Cause: Sendable {
             /// The task was cancelled.
             case cancelled
-            /// The connection is closed, or was finished; the error has the reason.
+            /// The connection is closed or finished; the error has the reason.
             case closed(any Error)
         }
 

@@ -2,30 +2,31 @@ internal import Glibc
 public import RunLoopKit
 
 extension Connection {
-    /// The input of a connection for tasks, line by line. Iterate on the loop's thread.
+    /// Returns a sequence of the lines of the connection's input, for tasks. Iterate on the loop's thread.
     ///
     /// ```swift
     /// for try await line in connection.lines() { print(line) }
     /// ```
     ///
-    /// A line ends with a line feed; a carriage return before it is not part of the line. Any text after the last line
-    /// feed is the last line. Each line is taken when it is requested: the bytes after it stay in the connection, for
-    /// other reads and for another iteration. A cancelled wait takes nothing. Bytes that are not UTF-8 become U+FFFD;
-    /// where they matter, use ``receive(_:)``. O(bytes), and one allocation a line.
+    /// A line ends with a line feed; a carriage return before the line feed is not part of the line. Any text after the
+    /// last line feed is the last line. Each line is consumed when it is requested; later bytes stay in the connection,
+    /// for other reads and iterations. A cancelled wait consumes nothing. Bytes that are not UTF-8 become U+FFFD; where
+    /// they matter, use ``receive(_:)``. O(bytes), and one allocation per line.
     ///
     /// The end of the stream ends the iteration and closes the connection, as with ``read(atMost:)``.
     ///
-    /// An iteration throws the errors of ``read(atMost:)``, and ``FramingError`` at a line that is too long. That line
-    /// is not taken, and the connection stays open.
+    /// An iteration throws the errors of ``read(atMost:)``, and ``FramingError`` at a line that is too long, which is
+    /// not consumed; the connection stays open.
     ///
-    /// - Parameter limit: the most bytes that a line may have, 0 or more; 64 KiB unless given.
+    /// - Parameter limit: the maximum number of bytes of a line, 0 or more; by default 64 KiB.
     public func lines(upTo limit: Int = 64 * 1024) -> Lines {
         require(waits != nil, "a connection with a receive handler is not awaited; make it without the handler")
         require(limit >= 0, "a line has no fewer than 0 bytes: give a limit of at least 0, not \(limit)")
         return Lines { [self] in try await nextLine(upTo: limit) }
     }
 
-    /// The lines of a connection's input; see ``Connection/lines(upTo:)``. An iteration begins with the unused input.
+    /// A sequence of the lines of a connection's input; see ``Connection/lines(upTo:)``. An iteration begins with the
+    /// unused input.
     public typealias Lines = RunLoop.TaskSequence<String>
 
     private nonisolated(nonsending) func nextLine(upTo limit: Int) async throws -> String? {
@@ -44,11 +45,11 @@ extension Connection {
 
     /// Takes the first line from the available input; `nil` if no line is complete.
     ///
-    /// - Parameter searched: the number of bytes that are known to have no line feed.
+    /// - Parameter searched: the number of bytes known to contain no line feed.
     private func takeLine(upTo limit: Int, after searched: Int) throws -> String? {
         let line: String? = try useInput(seesAll: false) { bytes in
             guard let found = memchr(bytes.baseAddress! + searched, 0x0A, bytes.count - searched) else {
-                // With room for a carriage return.
+                // Leaves room for a carriage return.
                 guard bytes.count - 1 <= limit else { throw FramingError.tooLong(limit: limit) }
                 return (0, nil)
             }

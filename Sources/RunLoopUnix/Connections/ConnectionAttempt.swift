@@ -1,7 +1,7 @@
 package import RunLoopKit
 
-/// An attempt to connect, with all its tries. Keep it only if you may want to cancel it. It belongs to the loop's
-/// thread and is not `Sendable`.
+/// An attempt to connect, with all its tries. Keep it only if you may want to cancel it. An attempt belongs to the
+/// loop's thread and is not `Sendable`.
 public final class ConnectionAttempt {
     package typealias Outcome = Result<DescriptorStream, Connection.ConnectError>
 
@@ -19,14 +19,14 @@ public final class ConnectionAttempt {
     private var completion: ((Outcome) -> Void)?
     private var tries = 0
     private var totalDeadline = RunLoop.Instant.distantFuture
-    // The pending operations. The loop keeps them, and they keep the attempt; so the end of the loop releases
+    // The pending operations. The loop keeps them, and they keep the attempt, so the end of the loop releases
     // everything.
     private weak var lookup: HostLookup?
     private weak var race: SocketRace?
     private var pause: DelayedCall?
     private static let pauseLabel = CallLabel("pause before connecting again")
 
-    /// Begins to connect, and never reports the outcome before this has returned.
+    /// Starts connecting. The outcome is never reported before this call has returned.
     package init(
         _ target: Target, on loop: RunLoop, _ modes: RunLoop.Modes, timeout: Duration, retry: Connection.Retry?,
         _ origin: RunLoop.Origin, _ completion: @escaping (Outcome) -> Void
@@ -38,11 +38,11 @@ public final class ConnectionAttempt {
         beginTry()
     }
 
-    /// Whether the outcome is still open.
+    /// A Boolean value that indicates whether the attempt is still pending.
     public var isPending: Bool { completion != nil }
 
-    /// Gives up without calling anything: the sockets are closed, and the completion is released. Harmless once there
-    /// is an outcome. Call it on the loop's thread.
+    /// Cancels the attempt: closes its sockets, and releases the completion without calling it. Has no effect once
+    /// there is an outcome. Call it on the loop's thread.
     public func cancel() {
         let dropped = completion
         completion = nil
@@ -77,7 +77,7 @@ public final class ConnectionAttempt {
         self.race = race
     }
 
-    /// Ends a try: another one follows, unless it would fail as well or begin too late.
+    /// Ends a failed try. Another follows unless the policy forbids it or it would begin too late.
     private func fail(_ error: Connection.ConnectError) {
         guard let retry, retry.allows(tries, error) else { return finish(.failure(error)) }
         var random = loop.randomNumbers

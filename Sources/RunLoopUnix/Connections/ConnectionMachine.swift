@@ -1,103 +1,105 @@
 internal import RunLoopKit
 
-/// The decisions of a connection: a state machine that receives events and answers with actions.
+/// The state machine that makes a connection's decisions: it receives events and returns actions.
 ///
-/// It knows amounts and not bytes, makes no system call, reads no clock and calls nobody. After each event the connection
-/// carries out the actions of ``next()`` until there is none left.
-// Not copyable: otherwise the compiler copies the whole of it for each question to a connection's machine.
+/// The machine knows numbers of bytes, not bytes, makes no system calls, reads no clock and calls no handlers. After
+/// each event, the connection carries out the actions of ``next()`` until none is left.
+// Not copyable, because the compiler would copy the entire machine for each access to one of its properties.
 struct ConnectionMachine: ~Copyable {
-    /// A step that the connection is to take now.
+    /// A step for the connection to take now.
     enum Action: Equatable {
         /// Send waiting output.
         case send
-        /// Tell the peer that this was all, if it has to be told.
+        /// Notify the peer of the end of output, if needed.
         case endOutput
-        /// Look after a pause whether the connection may close, and discard input until then; see
+        /// Check after a pause whether the connection may close, and discard input until then; see
         /// ``looked(unsent:mayClose:)``.
         case linger
-        /// Have ``turnBegins()`` called in the next pass, because input is to be offered or read though nothing may arrive.
+        /// Call ``turnBegins()`` in the next pass, because input must be offered or read even if nothing arrives.
         case offerLater
         /// Call the handler for the peer's end.
         case reportEnd
-        /// Call the handler for too much that waits.
+        /// Call the handler for a full connection.
         case reportFull
-        /// Call the handler for little enough that waits.
+        /// Call the handler for drained output.
         case reportDrain
-        /// Leave the loop, for another one.
+        /// Leave the loop for another.
         case move
-        /// Close, for ``closeReason``.
+        /// Close with ``closeReason``.
         case close
     }
 
     private enum State {
         case new, open
-        /// Writing has failed. Input that has arrived is still offered; then the connection closes.
+        /// Writing has failed. Input that has arrived is offered before the connection closes.
         case failing
-        /// Input is discarded; the connection closes when everything is sent.
+        /// Input is discarded; the connection closes when all output has been sent.
         case finishing
-        /// The system has all output. The peer gets time to take it and to end its side.
+        /// The system has all output. The peer has time to accept it and to end its side.
         case lingering
         case closed
     }
 
-    // The limits that it asks for, one by one: the whole of them has a reference in it, which would be counted.
+    // The limits that the machine uses, copied one by one, because `Limits` contains a reference, which would be
+    // retained.
     private var (lowWatermark, highWatermark) = (0, 0)
     private var readsWhileFull = false
     private var (maximumInput, maximumOutput) = (0, 0)
-    /// Tasks take the input, so that none is offered.
+    /// True if tasks take the input, so that none is offered.
     private let isForTasks: Bool
     private var state = State.new
-    /// Whether bytes can go through the stream.
+    /// True if bytes can pass through the stream.
     private var isStreamOpen = false
     private(set) var finishReason = Connection.CloseReason.closed
-    /// Whether it closes next.
+    /// True if the next action is to close.
     private(set) var mustClose = false
     private(set) var closeReason = Connection.CloseReason.closed
 
-    /// Whether the peer is to see a failure in place of an end.
+    /// True if the peer must see a failure instead of an end.
     private(set) var resets = false
 
-    /// It goes to another loop: nothing is read, sent or reported here any more.
+    /// True if the connection is moving to another loop, so that nothing more is read, sent or reported here.
     private var isMoving = false
     private var saysMove = false
 
-    /// The number of handlers on the stack. Their output is sent when the outermost returns.
+    /// The number of handlers on the stack, whose output is sent when the outermost returns.
     private(set) var handlers = 0
     private(set) var isReceiving = false
     private var pauses = 0
-    /// Whether reading is paused because no task has requested the received bytes.
+    /// True if reading is paused because no task has requested the received bytes.
     private(set) var holdsInput = false
-    /// Whether the peer has ended its side, and the owner knows or is about to.
+    /// True if the peer has ended its side, and the owner has been or is being notified.
     private(set) var hasPeerEnded = false
 
-    /// The number of bytes that have arrived and are unused.
+    /// The number of received bytes that are unused.
     private(set) var unusedInput = 0
-    /// Unused input is to be offered again, though no more may arrive.
+    /// True if unused input must be offered again even if no more arrives.
     private var offersAgain = false
-    /// The next pass will offer it.
+    /// True if a posted turn will offer or read input in the next pass.
     private var isOfferPosted = false
-    /// The peer has ended, and input that arrived before is still to be offered.
+    /// True if the peer has ended, but earlier input has yet to be offered.
     private var isEndWaiting = false
 
     private var saysLinger = false
-    /// The least output that the peer's system did not have yet, of all looks while lingering.
+    /// The smallest number of unsent bytes found by all looks while lingering.
     private var leastUnsent = Int.max
-    /// The number of looks since then.
+    /// The number of looks since that minimum.
     private var looksWithoutProgress = 0
-    /// Whether input has arrived since the last look.
+    /// True if input has arrived since the last look.
     private var hasDiscarded = false
 
     private(set) var pendingOutput = 0
-    /// The stream has taken all it could, and will say when it takes more.
+    /// True if the stream accepts no more for now and will report when it does.
     private var isBlocked = false
-    /// More waits than the high watermark; until it is no more than the low one.
+    /// True from when the output exceeds the high watermark until it falls to the low one.
     private(set) var isFull = false
     private(set) var endsAfterOutput = false
     private var hasEndedOutput = false
 
     /// The pause between two looks while lingering.
     static let pauseBetweenLooks = Duration.milliseconds(100)
-    /// The number of looks without progress after which a connection closes although the peer lacks output or sends: 30 s.
+    /// The number of looks without progress, in 30 s, after which a connection closes even if the peer lacks output or
+    /// is sending.
     private static let mostLooks = 300
 
     init(_ limits: Connection.Limits, isForTasks: Bool) {
@@ -106,7 +108,7 @@ struct ConnectionMachine: ~Copyable {
     }
 
     mutating func setLimits(_ limits: Connection.Limits) {
-        // A low mark above the high one would make the connection full and not full by turns.
+        // With a low mark above the high one, the connection would alternate between full and not full.
         (lowWatermark, highWatermark) = (min(limits.lowWatermark, limits.highWatermark), limits.highWatermark)
         readsWhileFull = limits.readsWhileFull
         (maximumInput, maximumOutput) = (limits.maximumInput, limits.maximumOutput ?? .max)
@@ -117,23 +119,23 @@ struct ConnectionMachine: ~Copyable {
     var isNew: Bool { state == .new }
     var isClosed: Bool { state == .closed }
     var isFinishing: Bool { state == .finishing }
-    /// Whether the peer has ended its side.
+    /// True if the peer has ended its side.
     var hasReadEnd: Bool { hasPeerEnded || isEndWaiting }
 
-    /// Whether input is to be read now: to be offered or to be discarded.
+    /// True if input must be read now, to be offered or discarded.
     @inline(__always)
     var wantsInput: Bool { !hasReadEnd && (isOffering || discardsInput) }
 
-    /// Whether input is discarded. Two peers that both finish would otherwise wait for each other to read.
+    /// True if input is discarded. Otherwise two peers that both finish would wait for each other to read.
     var discardsInput: Bool { state == .finishing || state == .lingering }
 
-    /// Whether input may be offered now. An end waits until the input before it has been offered.
+    /// True if input may be offered now. An end waits until the input before it has been offered.
     private var mayOffer: Bool { isOffering && !hasPeerEnded }
 
-    /// Whether a handler that has used a part of its input may use more. The peer may have ended.
+    /// True if a handler that has used a part of its input may use more, even if the peer has ended.
     var mayOfferMore: Bool { mayOffer && (readsWhileFull || pendingOutput <= highWatermark) }
 
-    /// Whether input is offered when there is some.
+    /// True if arriving input is offered.
     @inline(__always)
     private var isOffering: Bool {
         switch state {
@@ -143,27 +145,27 @@ struct ConnectionMachine: ~Copyable {
         }
     }
 
-    /// The events for which the stream is to be watched.
+    /// The events for which to watch the stream.
     var interest: DescriptorEvents {
         var events: DescriptorEvents = wantsInput && !isReceiving ? .readable : []
         if isBlocked { events.insert(.writable) }
         return events
     }
 
-    /// Whether anything that is written now will be sent.
+    /// True if bytes written now will be sent.
     var mayWrite: Bool { (state == .new || state == .open) && !endsAfterOutput }
 
-    /// Whether input that arrived before writing failed would be offered.
+    /// True if input that arrived before a failed write would be offered.
     var mayReadAfterFailure: Bool {
         state == .open && !mustClose && !isMoving && !hasPeerEnded
     }
 
-    /// Whether something can be sent from where it lies: nothing waits that has to go before it.
+    /// True if bytes can be sent directly from the caller's memory, because no earlier output is waiting.
     var mayWriteThrough: Bool {
         pendingOutput == 0 && handlers == 0 && isStreamOpen && state == .open && !isBlocked && !endsAfterOutput
     }
 
-    /// The next thing to do; `nil` if there is nothing until something happens. The action is taken as begun.
+    /// Returns the next action, which then counts as begun; `nil` if there is none until the next event.
     @inline(__always)
     mutating func next() -> Action? {
         guard state != .closed else { return nil }
@@ -194,7 +196,7 @@ struct ConnectionMachine: ~Copyable {
         return hasEndedOutput && state != .lingering ? afterOutput() : nil
     }
 
-    /// Whether unused input, or input of the stream, needs a turn of its own.
+    /// Returns whether unused input, or input of the stream, needs a turn in the next pass.
     @inline(__always)
     private mutating func asksForTurn() -> Bool {
         guard offersAgain || state == .failing, mayOffer && !isReceiving && !isOfferPosted else { return false }
@@ -202,23 +204,23 @@ struct ConnectionMachine: ~Copyable {
         return isOfferPosted
     }
 
-    /// Whether a turn would find something.
+    /// Returns whether a turn would find input, and otherwise cancels it.
     ///
-    /// - Parameter holdsInput: whether the stream has input that no readiness will be reported for.
-    /// - Returns: `false` if there is nothing, and the turn was called off.
+    /// - Parameter holdsInput: whether the stream has input for which it will report no readiness.
+    /// - Returns: `false` if there is none, so that the turn was cancelled.
     mutating func needsTurn(holdsInput: Bool) -> Bool {
         if hasOffer || holdsInput || (state == .failing && !isEndWaiting) { return true }
         (isOfferPosted, offersAgain) = (false, false)
         return false
     }
 
-    /// Whether unused input can be offered.
+    /// True if there is unused input to offer.
     private var hasOffer: Bool { unusedInput > 0 && !isForTasks }
 
-    /// Whether an end waits until input that arrived before it has been offered.
+    /// True if an end waits until earlier input has been offered.
     private var isEndHeld: Bool { hasOffer && (offersAgain || !mayOffer) }
 
-    /// The stream has taken all output, and the peer will be told of its end.
+    /// Returns the action after the stream has accepted all output and its end.
     private mutating func afterOutput() -> Action? {
         if state == .open { return hasPeerEnded ? ending(.ended) : nil }
         if hasPeerEnded { return ending(finishReason) }
@@ -226,17 +228,17 @@ struct ConnectionMachine: ~Copyable {
         return .linger
     }
 
-    /// The connection has looked at its stream while lingering.
+    /// Notes the result of a look at the stream while lingering.
     ///
     /// - Parameters:
-    ///   - unsent: the number of bytes that the peer's system does not have yet.
+    ///   - unsent: the number of bytes that the peer's system does not yet have.
     ///   - mayClose: whether closing now loses nothing.
-    /// - Returns: whether the peer's system has taken more since the last look.
+    /// - Returns: whether the peer's system has accepted more since the last look.
     mutating func looked(unsent: Int, mayClose: Bool) -> Bool {
         let isProgress = unsent < leastUnsent
         if isProgress { (leastUnsent, looksWithoutProgress) = (unsent, 0) }
         looksWithoutProgress += 1
-        // A peer that still sends would be answered by a reset, and might read no further.
+        // A peer that is still sending would receive a reset, and might read no further.
         let isQuiet = mayClose && !hasDiscarded
         hasDiscarded = false
         if isQuiet || looksWithoutProgress > Self.mostLooks { close(finishReason) } else { saysLinger = true }
@@ -264,7 +266,7 @@ struct ConnectionMachine: ~Copyable {
 
     // MARK: Events
 
-    /// The connection begins. It may have come from another loop, with input.
+    /// Starts the connection, which may have come from another loop with input.
     mutating func start() {
         (state, offersAgain) = (.open, true)
     }
@@ -281,18 +283,18 @@ struct ConnectionMachine: ~Copyable {
         handlers -= 1
     }
 
-    /// The receive handler is about to be called with input.
+    /// Notes that the receive handler is about to be called.
     mutating func receivingBegins() {
         if !isForTasks { offersAgain = false }
         isReceiving = true
         handlers += 1
     }
 
-    /// The receive handler has left so many bytes unused.
+    /// Notes that the receive handler has left `unused` bytes unused.
     ///
     /// - Parameters:
-    ///   - held: the number of bytes that the program holds besides.
-    ///   - isWhole: whether it has seen all of the input, so that the bytes are limited.
+    ///   - held: the number of further bytes that the program holds.
+    ///   - isWhole: whether the handler has seen all of the input, so that the limit applies.
     mutating func receivingEnds(unused: Int, held: Int, isWhole: Bool = true) {
         isReceiving = false
         handlers -= 1
@@ -300,7 +302,7 @@ struct ConnectionMachine: ~Copyable {
         if isWhole && unused + held > maximumInput { close(.inputLimit) }
     }
 
-    /// So many bytes of input are unused, though no handler was called.
+    /// Notes that `unused` bytes of input are unused, without a call of a handler.
     mutating func inputChanged(to unused: Int) {
         unusedInput = unused
     }
@@ -309,9 +311,9 @@ struct ConnectionMachine: ~Copyable {
         offersAgain = true
     }
 
-    /// The turn of ``Action/offerLater`` has come.
+    /// Begins the turn of ``Action/offerLater``.
     ///
-    /// - Returns: whether unused input is to be offered now. If the receive handler runs the loop, another turn follows it.
+    /// - Returns: whether to offer unused input now. If the receive handler is running the loop, another turn follows.
     mutating func turnBegins() -> Bool {
         isOfferPosted = false
         guard offersAgain && mayOffer && !isReceiving else { return false }
@@ -319,26 +321,27 @@ struct ConnectionMachine: ~Copyable {
         return hasOffer
     }
 
-    /// Whether the turn reads: the stream has input of which it does not tell, or may have some from before a failure.
+    /// Returns whether the turn reads, because the stream has input that it does not report, or may have input from
+    /// before a failure.
     ///
-    /// - Parameter holdsInput: whether the stream has input that no readiness will be reported for.
+    /// - Parameter holdsInput: whether the stream has input for which it will report no readiness.
     func readsInTurn(holdsInput: Bool) -> Bool { (holdsInput || state == .failing) && wantsInput && !isReceiving }
 
-    /// Input has arrived that no task waits for: reading pauses until one does.
+    /// Pauses reading until a task waits for the input that has arrived.
     mutating func holdInput() {
         guard !holdsInput else { return }
         holdsInput = true
         pause()
     }
 
-    /// A task waits for input.
+    /// Resumes reading for a task that waits for input.
     mutating func releaseInput() {
         guard holdsInput else { return }
         holdsInput = false
         _ = resume()
     }
 
-    /// The stream has no input for now.
+    /// Notes that the stream has no input for now.
     mutating func inputExhausted() {
         if state == .failing { isEndWaiting = true }
     }
@@ -354,7 +357,7 @@ struct ConnectionMachine: ~Copyable {
         }
     }
 
-    /// The owner knows of the peer's end.
+    /// Notes that the owner has been notified of the peer's end.
     ///
     /// - Parameter isAnswered: whether a handler or a task decides when the connection closes.
     mutating func endReported(isAnswered: Bool) {
@@ -369,17 +372,17 @@ struct ConnectionMachine: ~Copyable {
         pendingOutput = pending
     }
 
-    /// The stream takes no more for now.
+    /// Notes that the stream accepts no more for now.
     mutating func block() {
         isBlocked = true
     }
 
-    /// The stream takes more.
+    /// Notes that the stream accepts more.
     mutating func unblock() {
         isBlocked = false
     }
 
-    /// The peer knows that nothing more is sent.
+    /// Notes that the peer has been notified of the end of output.
     mutating func outputEnded() {
         hasEndedOutput = true
     }
@@ -388,7 +391,7 @@ struct ConnectionMachine: ~Copyable {
         pauses += 1
     }
 
-    /// - Returns: whether there was a pause to take back.
+    /// - Returns: whether there was a pause to undo.
     mutating func resume() -> Bool {
         guard pauses > 0 else { return false }
         pauses -= 1
@@ -412,9 +415,9 @@ struct ConnectionMachine: ~Copyable {
         }
     }
 
-    /// Has the connection go to another loop, now or, if it could not before, when no handler is on the stack.
+    /// Requests a move to another loop, which happens when no handler is on the stack.
     ///
-    /// - Returns: whether it does; not if it ends already.
+    /// - Returns: whether the connection moves; `false` if it is already ending.
     mutating func move() -> Bool {
         guard state == .new || state == .open, !mustClose else { return false }
         (isMoving, saysMove) = (true, true)
@@ -425,7 +428,7 @@ struct ConnectionMachine: ~Copyable {
         close(state == .lingering ? finishReason : state == .failing ? closeReason : reason)
     }
 
-    /// Writing has failed. The connection closes, but first offers input that has arrived.
+    /// Notes that writing has failed. The connection first offers input that has arrived, and then closes.
     ///
     /// - Parameter keepsInput: whether input was found after the failure; see ``mayReadAfterFailure``.
     /// - Returns: whether there is input to offer.
@@ -439,13 +442,13 @@ struct ConnectionMachine: ~Copyable {
         return true
     }
 
-    /// Has the connection closed next, in a way that the peer takes for a failure.
+    /// Makes the connection close next with a reset.
     mutating func reset() {
         if !mustClose { resets = true }
         close(.closed)
     }
 
-    /// Has the connection closed next. The first reason counts.
+    /// Makes the connection close next. The first reason counts.
     mutating func close(_ reason: Connection.CloseReason) {
         guard !mustClose else { return }
         (mustClose, closeReason) = (true, reason)

@@ -2,9 +2,9 @@ internal import RunLoopKit
 
 /// The timeouts of a connection.
 ///
-/// Activity only records the time. An idle timer compares it when it fires, and waits again for the rest: each activity
-/// costs a reading of the clock and moves no timer. If descriptors are ready when the time is over, the timer fires once
-/// more, in the next pass: a loop that was late itself calls what is due before it reads what has come meanwhile.
+/// Activity only records the time; an idle timer checks it when it fires, and waits again for the rest. Each activity
+/// thus reads the clock and moves no timer. If descriptors are ready when the timeout expires, the timer fires again in
+/// the next pass, because a late loop makes due calls before it reads input that has arrived meanwhile.
 final class ConnectionTimers {
     private let loop: RunLoop
     private let modes: RunLoop.Modes
@@ -16,7 +16,7 @@ final class ConnectionTimers {
     @exclusivity(unchecked) private var idle: DelayedCall?
     @exclusivity(unchecked) private var inputIdle: DelayedCall?
     private let beginning: RunLoop.Instant
-    /// When the connection ends in any case: because of its limits, and because it is to end in time.
+    /// The deadlines of the connection: the total timeout, and the limit set when it finishes.
     private var ends: (total: RunLoop.Instant?, finish: RunLoop.Instant?)
     private var end: DelayedCall?
     private var nextLook: DelayedCall?
@@ -38,7 +38,7 @@ final class ConnectionTimers {
         (lastActivity, lastInput) = (beginning, beginning)
     }
 
-    /// Sets the time-outs, which end those from before. The total one counts from the beginning, the others from now.
+    /// Sets the timeouts, replacing earlier ones. The total timeout counts from the beginning, the others from now.
     ///
     /// - Parameter reads: whether the connection reads now.
     func set(_ limits: Connection.Limits, while reads: @escaping () -> Bool) {
@@ -82,7 +82,7 @@ final class ConnectionTimers {
         if inputIdle != nil { lastInput = loop.now }
     }
 
-    /// Ends the connection after `timeout` at the latest.
+    /// Closes the connection after `timeout` at the latest.
     func limit(to timeout: Duration) {
         let date = loop.now + timeout
         ends.finish = min(ends.finish ?? date, date)

@@ -1,10 +1,10 @@
 internal import RunLoopKit
 
-/// The tasks that wait for a connection.
+/// The waits of tasks for a connection.
 final class ConnectionWaits {
     let reader: TaskWait
     let writer: TaskWait
-    /// The waits of tasks until everything is sent.
+    /// The waits of tasks until all output is sent.
     private var closers: [TaskWait] = []
     /// The number of calls of `withStream(_:)` that will close the connection.
     var scopes = 0
@@ -21,7 +21,7 @@ final class ConnectionWaits {
         return closers.last!
     }
 
-    /// Called when the connection is closed.
+    /// Ends all waits when the connection is closed.
     func end() {
         reader.end()
         writer.end()

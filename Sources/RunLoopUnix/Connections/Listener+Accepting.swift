@@ -1,8 +1,8 @@
 internal import RunLoopKit
 
 extension Listener {
-    /// Waits for the next connection of a listener that was made without a handler. As long as no task waits, the
-    /// listener accepts nothing: peers wait in the system's queue. Await it on the loop's thread.
+    /// Waits for the next connection of a listener without a handler. While no task waits, the listener accepts
+    /// nothing, and peers wait in the system's queue. Await it on the loop's thread.
     ///
     /// ```swift
     /// while let connection = try await listener.accept() {
@@ -11,10 +11,10 @@ extension Listener {
     /// ```
     ///
     /// - Parameter limits: the limits of the connection.
-    /// - Returns: a connection for tasks, which is not started yet; it closes if it is released. `nil` when the
-    ///   listener has been closed.
-    /// - Throws: `CancellationError`, which takes no connection; `RunLoop.WaitError` if another task waits, or if the
-    ///   loop has ended.
+    /// - Returns: a connection for tasks, which is not started; it closes if it is released. `nil` once the listener
+    ///   has been closed.
+    /// - Throws: `CancellationError`, in which case no connection is taken; `RunLoop.WaitError` if another task waits,
+    ///   or if the loop has ended.
     public nonisolated(nonsending) func accept(
         limits: Connection.Limits = .init(), file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection? {

@@ -6,8 +6,8 @@ extension Daemon {
     /// Runs the loop until the daemon has stopped.
     ///
     /// A stop of this run by ``/RunLoopKit/RunLoop/stop()``, a remote or a ``/RunLoopKit/LoopThread`` counts as
-    /// ``stop(status:)``. When the daemon has stopped, it stops the innermost run, and once each enclosing run in the
-    /// daemon's mode. It waits for all other runs.
+    /// ``stop(status:)``. When the daemon has stopped, it stops the innermost run, and each enclosing run in the
+    /// daemon's mode once. It waits for all other runs.
     ///
     /// - Parameter announcesReady: whether to notify the service manager in the first pass that the service is ready.
     /// - Returns: the exit status: the first nonzero status that was passed to ``stop(status:)``, or else zero.
@@ -27,7 +27,7 @@ extension Daemon {
             if case .stopped(let status) = state { return status }
             let result = loop.run(in: mode)
             if case .stopped(let status) = state { return status }
-            // The thread is ending: nothing that would take time can happen any more.
+            // The thread is ending, so nothing that takes time can happen.
             if result == .starved && loop.isEnding { return 0 }
             require(
                 result != .starved,
@@ -36,13 +36,13 @@ extension Daemon {
         }
     }
 
-    /// Ends the daemon's run from within once it has stopped, even if nested runs kept it from noticing.
+    /// Returns an observer that ends the daemon's run once it has stopped, even if nested runs kept it from noticing.
     private func makeObserver() -> Observer {
         var depth = 0
         var lowestStopped = Int.max
         return Observer(activities: [.entry, .beforeTimers, .exit], repeats: true) { [self] _, activity in
             if activity == .entry { depth += 1 }
-            // Each run once: `RunLoop.run()` continues after a stop, so repeated stops would make it spin.
+            // Stops each run once, because `RunLoop.run()` continues after a stop and would spin on repeated stops.
             if activity == .beforeTimers, case .stopped = state, depth < lowestStopped {
                 lowestStopped = depth
                 loop.stop()
@@ -53,16 +53,16 @@ extension Daemon {
 
     // MARK: Stopping
 
-    /// Begins to stop the daemon, or hurries a stop that has begun.
+    /// Starts stopping the daemon, or hurries a stop in progress.
     ///
     /// Returns at once. Call it on the loop's thread; from other threads use ``Remote/stop(status:)``.
     ///
-    /// - Parameter status: the value that `run(announcesReady:)` will return. The first nonzero status counts.
+    /// - Parameter status: the value for `run(announcesReady:)` to return. The first nonzero status counts.
     public func stop(status: Int32 = 0) {
         if self.status == 0 { self.status = status }
         switch state {
         case .running, .reloading:
-            // A pending reload is not waited for.
+            // The stop does not wait for a pending reload.
             cancelTasks()
             pending = [:]
             state = .stopping(.stopAccepting)
@@ -74,7 +74,7 @@ extension Daemon {
         }
     }
 
-    /// Abandons pending hooks and enters the last stage; in the last stage, ends. Does nothing if the daemon is not
+    /// Abandons pending hooks and enters the last stage; in the last stage, ends it. Has no effect if the daemon is not
     /// stopping. Call it on the loop's thread; from other threads use ``Remote/hurry()``.
     public func hurry() {
         guard case .stopping(let stage) = state else { return }
@@ -107,7 +107,7 @@ extension Daemon {
             let next = Stage(rawValue: stage.rawValue + 1)!
             state = .stopping(next)
             if next == .exit { setLimit(exitLimit) }
-            // Connections that were accepted at the last moment get to read before they are asked to finish.
+            // Lets connections accepted at the last moment read before they are asked to finish.
             guard next == .drain else { return later { $0.begin(next) } }
             loop.performAfterReading(inModes: modes) { self.begin(next) }
         case .running, .stopped: break
@@ -120,7 +120,7 @@ extension Daemon {
         limit?.cancel()
         resending?.cancel()
         (limit, resending) = (nil, nil)
-        // The last attempt: nothing sends the messages later.
+        // The last attempt to send the messages.
         if !messages.isEmpty, !sendMessages() { report(.busy) }
         messages = []
         stopHooks = []
@@ -149,9 +149,9 @@ extension Daemon {
 
     // MARK: Reloading
 
-    /// Calls the reload hooks, and notifies the service manager before and after. A request during a reload causes one
-    /// more reload afterwards; a request during a stop is ignored. Call it on the loop's thread; from other threads use
-    /// ``Remote/reload()``.
+    /// Calls the reload hooks, and notifies the service manager before and after. A request during a reload causes
+    /// another reload afterwards; a request during a stop is ignored. Call it on the loop's thread; from other threads
+    /// use ``Remote/reload()``.
     public func reload() {
         switch state {
         case .running:
@@ -177,7 +177,8 @@ extension Daemon {
 
     // MARK: Means
 
-    /// Runs the body in a later step of the loop: hooks are never called from within the request that triggers them.
+    /// Runs `body` in a later step of the loop, because hooks are never called from within the request that triggers
+    /// them.
     func later(_ body: @escaping (Daemon) -> Void) {
         loop.perform(inModes: modes) { body(self) }
     }
@@ -220,8 +221,7 @@ extension Daemon {
     private func call(_ hooks: [Hook]) {
         let numbered = zip(calls..., hooks)
         calls += hooks.count
-        // All hooks are recorded before the first is called, so that a hook that finishes at once does not end the
-        // stage.
+        // Records all hooks before calling the first, so that a hook that finishes at once does not end the stage.
         for (call, hook) in numbered { pending[call] = hook.name }
         for (call, hook) in numbered where pending[call] != nil { hook.body(Completion(remote, call: call)) }
     }

@@ -3,8 +3,7 @@ internal import RunLoopKit
 extension Daemon {
     // MARK: Running
 
-    /// Waits until the daemon has stopped, while something else runs the loop, for example
-    /// ``/RunLoopKit/withLoop(named:_:)``.
+    /// Waits until the daemon has stopped, while other code, such as ``/RunLoopKit/withLoop(named:_:)``, runs the loop.
     ///
     /// ```swift
     /// let status = try await withLoop { loop in
@@ -16,11 +15,11 @@ extension Daemon {
     /// ```
     ///
     /// If the task is cancelled, the daemon stops and enters its last stage at once; the call still waits for that
-    /// stage. Stopping a run of the loop does not stop the daemon: stop the daemon instead, and end the loop after it.
-    /// Only one task may wait. Call this on the loop's thread.
+    /// stage. Stopping a run of the loop does not stop the daemon: stop the daemon instead, and end the loop
+    /// afterwards. Only one task may wait. Await it on the loop's thread.
     ///
     /// - Parameter announcesReady: whether to notify the service manager in the first pass that the service is ready.
-    /// - Returns: the exit status, as for the form that runs the loop itself.
+    /// - Returns: the exit status, as in the variant that runs the loop.
     /// - Throws: `RunLoop.WaitError` if another task waits, or if the loop has ended, which ends the daemon in any
     ///   stage.
     /// - Precondition: ``mode`` is the default mode.
@@ -33,7 +32,7 @@ extension Daemon {
         ending = wait
         defer { ending = nil }
         if announcesReady, state == .running { later { $0.tell(ServiceManager.ready) } }
-        // A separate task, because this one continues to wait even when it is cancelled.
+        // A separate task, because this task continues to wait even when it is cancelled.
         try await end(of: loop.task(name: "daemon", inModes: modes) { try await wait.wait() })
         guard case .stopped(let status) = state else { throw loop.remote.endError }
         return status
@@ -51,7 +50,7 @@ extension Daemon {
         }
     }
 
-    /// Handles the cancellation of the task that runs the daemon, by skipping to the last stage.
+    /// Handles the cancellation of the task that runs the daemon by skipping to the last stage.
     func abandonRun() {
         if state == .running || state == .reloading { stop() }
         if case .stopping(let stage) = state, stage < .exit { hurry() }
@@ -59,15 +58,15 @@ extension Daemon {
 
     // MARK: Hooks
 
-    /// Adds a task of the loop as a hook of a stop stage, in the common modes and the daemon's own. The hook has
-    /// finished when the task has ended.
+    /// Adds a hook to a stage of the stop that runs as a task of the loop, in the common modes and the daemon's own,
+    /// and finishes when the task ends.
     ///
     /// ```swift
     /// daemon.onStop(.drain, name: "backup") { try? await backup.finish() }
     /// ```
     ///
     /// When its stage reaches its limit, or the stop is hurried, the task is cancelled and the daemon continues without
-    /// waiting for it. Everything else is as for the form with a ``Completion``.
+    /// waiting for it. Otherwise behaves as the variant with a ``Completion``.
     @discardableResult
     public func onStop(
         _ stage: Stage, order: Int = 0, name: String = "hook",
@@ -78,8 +77,8 @@ extension Daemon {
         }
     }
 
-    /// Adds a task of the loop as a reload hook, which has finished when the task has ended. A stop of the daemon
-    /// cancels it.
+    /// Adds a reload hook that runs as a task of the loop, and finishes when the task ends. A stop of the daemon
+    /// cancels the task.
     public func onReload(
         name: String = "hook", _ hook: @escaping @isolated(any) () async -> Void,
         file: StaticString = #fileID, line: UInt32 = #line

@@ -17,11 +17,11 @@ public import RunLoopKit
 public final class Daemon {
     /// The stages of a stop, in order.
     public enum Stage: Int, CaseIterable, Sendable, Comparable {
-        /// Nothing new is accepted: listeners close.
+        /// The daemon accepts nothing new; listeners close.
         case stopAccepting
-        /// Work that was begun is finished.
+        /// The daemon finishes the work in progress.
         case drain
-        /// The steps that must happen in any case, and quickly: files are closed, locks are released.
+        /// The daemon takes the steps that must always happen, and quickly: it closes files and releases locks.
         case exit
 
         public static func < (left: Stage, right: Stage) -> Bool { left.rawValue < right.rawValue }
@@ -29,7 +29,7 @@ public final class Daemon {
 
     /// The state of a daemon.
     public enum State: Sendable, Hashable {
-        /// The daemon is working, or has not started yet.
+        /// The daemon is working, or has not started.
         case running
         /// Reload hooks are running; the daemon keeps working.
         case reloading
@@ -39,29 +39,29 @@ public final class Daemon {
         case stopped(Int32)
     }
 
-    /// The mode that `run(announcesReady:)` runs the loop in.
+    /// The mode in which `run(announcesReady:)` runs the loop.
     public let mode: RunLoop.Mode
-    /// How long all stages before the last may take together, counted from the stop.
+    /// The time that all stages before the last may take together, counted from the stop.
     public let drainLimit: Duration
-    /// How long the last stage may take.
+    /// The time that the last stage may take.
     public let exitLimit: Duration
     /// The service manager that the daemon reports to.
     public let manager: ServiceManager
 
     /// The current state of the daemon.
     public internal(set) var state = State.running
-    /// The names of hooks that were given up, running or not yet called, because of a limit or a hurried stop.
+    /// The names of hooks that were abandoned, running or not yet called, because of a limit or a hurried stop.
     public internal(set) var abandoned: [String] = []
     /// Called when a message to the service manager could not be sent. The daemon continues. Messages that a busy
     /// manager does not accept are kept and sent again ten times a second. The handler is called once for each such
-    /// period, and again if the daemon stops before the period is over. Unless this is set,
+    /// period, and again if the daemon stops before the period ends. If `nil`, the default,
     /// ``/RunLoopKit/RunLoop/trace`` receives the error.
     public var errorHandler: ((ServiceManagerError) -> Void)?
 
     let loop: RunLoop
     var stopHooks: [Hook] = []
     var reloadHooks: [Hook] = []
-    /// Hooks that were called and have not finished, by the number of the call.
+    /// The names of hooks that were called and have not finished, by the number of the call.
     var pending: [Int: String] = [:]
     var calls = 0
     /// The tasks of hooks that have not finished, by the number of the call.
@@ -87,12 +87,12 @@ public final class Daemon {
         let body: (Completion) -> Void
     }
 
-    /// Makes a daemon on the calling thread's loop.
+    /// Creates a daemon on the calling thread's loop.
     ///
     /// - Parameters:
     ///   - loop: the loop that `run(announcesReady:)` runs.
-    ///   - manager: the service manager. An absent one receives nothing.
-    ///   - mode: the mode to run in.
+    ///   - manager: the service manager. Nothing is sent to an absent one.
+    ///   - mode: the mode in which to run the loop.
     ///   - drainLimit: how long all stages before the last may take together; not negative. Together with `exitLimit`
     ///     it should be less than the unit's `TimeoutStopSec=`, after which the manager kills the process.
     ///   - exitLimit: how long the last stage may take; not negative.
@@ -117,16 +117,16 @@ public final class Daemon {
 
     /// Adds a hook to a stage of the stop.
     ///
-    /// The hooks of a stage are called one after another, by `order` and then as they were added. Each is called
-    /// without waiting for the one before to finish. The next stage begins when all of them have finished. Call this on
-    /// the loop's thread.
+    /// The hooks of a stage are called one after another, by `order` and then in the order of their addition, without
+    /// waiting for earlier ones to finish. The next stage begins when all hooks have finished. Call it on the loop's
+    /// thread.
     ///
     /// - Parameters:
-    ///   - stage: the stage in which to call it.
-    ///   - order: smaller numbers are called earlier.
-    ///   - name: its name in ``abandoned``.
+    ///   - stage: the stage in which to call the hook.
+    ///   - order: the order within the stage; hooks with smaller numbers are called earlier.
+    ///   - name: the name of the hook in ``abandoned``.
     ///   - hook: called once, with a completion to call when the hook has finished.
-    /// - Returns: `false` if the stage has begun already: the hook will not be called.
+    /// - Returns: `false` if the stage has already begun, so that the hook will not be called.
     @discardableResult
     public func onStop(
         _ stage: Stage, order: Int = 0, name: String = "hook", _ hook: @escaping (Completion) -> Void
@@ -141,7 +141,7 @@ public final class Daemon {
         return true
     }
 
-    /// Adds a synchronous hook to a stage of the stop: the hook has finished when it returns.
+    /// Adds a synchronous hook to a stage of the stop, which finishes when it returns.
     @discardableResult
     public func onStop(_ stage: Stage, order: Int = 0, name: String = "hook", _ hook: @escaping () -> Void) -> Bool {
         onStop(stage, order: order, name: name) { done in
@@ -150,13 +150,13 @@ public final class Daemon {
         }
     }
 
-    /// Adds a hook for reloads. Hooks are called one after another, in the order of their addition. The reload is over
-    /// when all have finished; it has no time limit. Call this on the loop's thread.
+    /// Adds a hook for reloads. Hooks are called one after another, in the order of their addition. A reload ends when
+    /// all hooks have finished, and has no time limit. Call it on the loop's thread.
     public func onReload(name: String = "hook", _ hook: @escaping (Completion) -> Void) {
         reloadHooks.append(Hook(stage: .stopAccepting, order: 0, name: name, body: hook))
     }
 
-    /// Adds a synchronous hook for reloads: the hook has finished when it returns.
+    /// Adds a synchronous hook for reloads, which finishes when it returns.
     public func onReload(name: String = "hook", _ hook: @escaping () -> Void) {
         onReload(name: name) { done in
             hook()
@@ -167,13 +167,13 @@ public final class Daemon {
     // MARK: Signals
 
     /// Handles the signals of a service from now on. `SIGTERM` and `SIGINT` stop the daemon, and a second one hurries
-    /// the stop. `SIGHUP` reloads it. `SIGPIPE` is ignored, so that a write to a peer that has gone fails instead of
-    /// ending the process.
+    /// the stop. `SIGHUP` reloads the daemon. `SIGPIPE` is ignored, so that a write to a peer that has gone fails
+    /// instead of ending the process.
     ///
-    /// Call this before anything that takes time: a signal that arrives while the daemon starts then waits for the
-    /// loop. The sources are in the daemon's modes and last as long as the daemon. Call it once, on the loop's thread.
+    /// Call it before steps that take time, so that a signal that arrives while the daemon starts waits for the loop.
+    /// The signal sources are in the daemon's modes and last as long as the daemon. Call it once, on the loop's thread.
     ///
-    /// - Parameter heard: called first with each signal, for example to log it.
+    /// - Parameter heard: called with each signal before it takes effect, for example to log it.
     /// - Throws: ``SystemError`` if no descriptor is left.
     public func handleSignals(_ heard: @escaping (Signal) -> Void = { _ in }) throws {
         require(
@@ -197,14 +197,14 @@ public final class Daemon {
         signals.append(source)
     }
 
-    /// Reaps orphans from now on: processes whose parents have ended, and that the system has given to this process
-    /// because it is process 1 of a container, or a subreaper. Without that they stay as zombies. The children that a
-    /// ``ChildProcess`` has started keep their statuses.
+    /// Reaps orphans from now on: processes whose parents have ended, and which the system has assigned to this process
+    /// because it is process 1 of a container, or a subreaper. Otherwise they would stay as zombies. Children of
+    /// ``ChildProcess`` keep their statuses.
     ///
-    /// To the system, children that other code of the process has started and waits for, such as Foundation's
-    /// `Process`, are no different from orphans: do not use both. The source of `SIGCHLD` is in the daemon's modes and
-    /// lasts as long as the daemon. Call it once, on the loop's thread. Each end of a child costs a few system calls.
-    /// Simulated hosts have no orphans.
+    /// The system does not distinguish orphans from children that other code, such as Foundation's `Process`, has
+    /// started and waits for; do not use both. The source of `SIGCHLD` is in the daemon's modes and lasts as long as
+    /// the daemon. Each end of a child costs a few system calls. Simulated hosts have no orphans. Call it once, on the
+    /// loop's thread.
     ///
     /// - Throws: ``SystemError`` if no descriptor is left.
     public func reapOrphans() throws {
@@ -213,13 +213,13 @@ public final class Daemon {
         let source = try SignalSource(signal: .child) { _ in system.reapOrphans() }
         try loop.add(source, forMode: modes)
         orphans = source
-        // Some may have ended before.
+        // Some orphans may have ended already.
         system.reapOrphans()
     }
 
     // MARK: Means
 
-    /// A handle with which other threads control the daemon. Any thread may use it.
+    /// A handle through which other threads control the daemon. Any thread may use it.
     public var remote: Remote { remoteBox }
 
     /// The modes in which the daemon takes its steps.
@@ -230,12 +230,12 @@ public final class Daemon {
 extension Daemon: Sendable {}
 
 extension Daemon {
-    /// A handle with which other threads control a daemon. Each request wakes the loop, which carries it out on its own
-    /// thread, in the common modes and the daemon's own. Once the daemon has gone, requests do nothing. Any thread.
+    /// A handle through which other threads control a daemon. Each request wakes the loop, which carries it out on its
+    /// thread, in the common modes and the daemon's own. Once the daemon is gone, requests have no effect. Any thread.
     public final class Remote: Sendable {
         private let loop: RunLoop.Remote
         private let modes: RunLoop.Modes
-        // Set once, here, and read only on the thread of the daemon's loop, when the loop delivers the request.
+        // Set once, in the initializer, and read only on the thread of the daemon's loop when it delivers the request.
         private nonisolated(unsafe) weak let daemon: Daemon?
 
         init(_ daemon: Daemon) {
@@ -244,17 +244,17 @@ extension Daemon {
             modes = daemon.modes
         }
 
-        /// ``Daemon/stop(status:)``.
+        /// Stops the daemon; see ``Daemon/stop(status:)``.
         public func stop(status: Int32 = 0) {
             loop.perform(inModes: modes) { _ in self.daemon?.stop(status: status) }
         }
 
-        /// ``Daemon/hurry()``.
+        /// Hurries a stop; see ``Daemon/hurry()``.
         public func hurry() {
             loop.perform(inModes: modes) { _ in self.daemon?.hurry() }
         }
 
-        /// ``Daemon/reload()``.
+        /// Reloads the daemon; see ``Daemon/reload()``.
         public func reload() {
             loop.perform(inModes: modes) { _ in self.daemon?.reload() }
         }
@@ -268,8 +268,8 @@ extension Daemon {
         }
     }
 
-    /// The completion of a hook, to be called when the hook has finished: `done()`. Any thread. Repeated calls are
-    /// harmless, and so are calls after the daemon has given up the hook.
+    /// The completion of a hook, to call as `done()` when the hook has finished. Any thread. Repeated calls, and calls
+    /// after the daemon has abandoned the hook, have no effect.
     public struct Completion: Sendable {
         private let remote: Remote
         let call: Int

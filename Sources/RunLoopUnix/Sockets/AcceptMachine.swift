@@ -1,34 +1,34 @@
 internal import Glibc
 internal import RunLoopCore
 
-/// The decisions of a listener: a state machine that receives events and answers with actions.
+/// The state machine that makes a listener's decisions: it receives events and returns actions.
 ///
-/// It makes no system call, reads no clock and calls nobody. When its descriptor is ready, the listener carries out the
-/// actions of ``next()`` until there is none left.
-// Not copyable, as the machine of a connection is not.
+/// The machine makes no system calls, reads no clock and calls no handlers. When its descriptor is ready, the listener
+/// carries out the actions of ``next()`` until none is left.
+// Not copyable, like the machine of a connection.
 struct AcceptMachine: ~Copyable {
-    /// A step that the listener is to take now.
+    /// A step for the listener to take now.
     enum Action: Equatable {
-        /// Accept a connection, and tell the machine of it by ``acceptSucceeded(from:)`` or ``acceptFailed(_:at:)``.
+        /// Accept a connection, and report the result by ``acceptSucceeded(from:)`` or ``acceptFailed(_:at:)``.
         case accept
         /// Pass the accepted connection to the handler.
         case deliver
         /// Close the accepted connection.
         case turnAway
-        /// Refuse a connection that waits, by means of the reserve descriptor, and tell the machine of it by
+        /// Refuse a waiting connection by means of the reserve descriptor, and report success by
         /// ``refusalSucceeded()``.
         case refuse
-        /// Have ``pauseEnded()`` called at this date.
+        /// Call ``pauseEnded()`` at this date.
         case pause(until: RunLoop.Instant)
-        /// Call the error handler with this error of the system.
+        /// Call the error handler with this system error.
         case report(errno: Int32)
     }
 
     private enum State {
-        /// Nothing is to be done until the descriptor is ready.
+        /// There is nothing to do until the descriptor is ready.
         case idle
         case looking
-        /// An attempt to accept is under way.
+        /// An attempt to accept is in progress.
         case accepting
         case accepted(isWelcome: Bool)
         case short(errno: Int32, now: RunLoop.Instant)
@@ -37,11 +37,11 @@ struct AcceptMachine: ~Copyable {
         case closed
     }
 
-    /// The most failures in a row that may each be about one connection, until the listener pauses.
+    /// The number of consecutive failures of single connections after which the listener pauses.
     static let mostFailures = 64
 
     private let budget: Int
-    /// The most connections that wait in the system's queue.
+    /// The maximum number of connections that wait in the system's queue.
     private let backlog: Int
     private let pause: Duration
     private let isForTasks: Bool
@@ -49,23 +49,23 @@ struct AcceptMachine: ~Copyable {
     private var window: RateWindow?
     private var peers: PeerWindows?
 
-    /// When the descriptor was ready.
+    /// The time when the descriptor became ready.
     private var now = RunLoop.Instant.distantPast
-    /// The number of looks at the queue of connections since then.
+    /// The number of looks at the queue of connections since the descriptor became ready.
     private var looks = 0
-    /// Whether a task waits for a connection.
+    /// True while a task waits for a connection.
     private var isAwaited = false
-    /// Whether connections are left in the system's queue until a task waits.
+    /// True while connections stay in the system's queue until a task waits.
     private var isParked = false
     private var isPausing = false
-    /// Whether all connections that wait are accepted now, because the listener is about to close.
+    /// True if all waiting connections are accepted now, because the listener is about to close.
     private var isFinishing = false
-    /// The number of attempts in a row that failed for a reason that may be gone at the next one.
+    /// The number of consecutive attempts that failed for a reason that need not affect the next one.
     private var failures = 0
-    /// Whether the owner of the listener takes connections.
+    /// True if the owner of the listener accepts connections.
     var isOpenToConnections = true
 
-    // The numbers of the listener's properties.
+    // The values of the listener's counters.
     private(set) var accepted = 0
     private(set) var refused = 0
     private(set) var turnedAway = 0
@@ -80,12 +80,12 @@ struct AcceptMachine: ~Copyable {
         peers = options.peerRateLimit.map { PeerWindows(limit: $0) }
     }
 
-    /// Whether the descriptor is to be watched.
+    /// True if the descriptor must be watched.
     var isWatching: Bool { isOpenToConnections && !isParked && !isPausing && !isClosed }
 
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
-    /// The next thing to do; `nil` if there is nothing until something happens. The action is taken as begun.
+    /// Returns the next action, which then counts as begun; `nil` if there is none until the next event.
     mutating func next() -> Action? {
         switch state {
         case .idle, .accepting, .closed: return nil
@@ -108,10 +108,10 @@ struct AcceptMachine: ~Copyable {
     /// Decides whether to accept another connection.
     private mutating func look() -> Action? {
         state = .idle
-        // Linux lets one more wait than the backlog says.
+        // Linux lets one more connection wait than the backlog says.
         guard looks < (isFinishing ? backlog + 1 : budget), isOpenToConnections else { return nil }
         looks += 1
-        // Only at the first look a connection certainly waits, and later the task may wait again before the next pass.
+        // Only at the first look is a connection certain to wait; later, the task may wait again before the next pass.
         let isFirst = looks == 1
         if isForTasks && !isAwaited && !isFinishing {
             isParked = isFirst
@@ -134,9 +134,9 @@ struct AcceptMachine: ~Copyable {
         (state, looks, self.now) = (.looking, 0, now)
     }
 
-    /// A connection was accepted.
+    /// Notes that a connection was accepted.
     ///
-    /// - Parameter host: the peer's number for ``Listener/Options/peerRateLimit``, if it has one.
+    /// - Parameter host: the peer's identity for ``Listener/Options/peerRateLimit``, if it has one.
     mutating func acceptSucceeded(from host: UInt64?) {
         failures = 0
         let isWelcome = host.map { peers?.take($0, at: now) } != false
@@ -154,7 +154,7 @@ struct AcceptMachine: ~Copyable {
         switch errno {
         case EAGAIN: (state, failures) = (.idle, 0)
         case EINTR: state = .looking
-        // The peer has gone, or is not allowed: there may be another connection, unless the call always fails.
+        // The peer has gone or is not allowed. Another connection may be waiting, unless the call always fails.
         case ECONNABORTED, EPROTO, EPERM:
             failures += 1
             state = failures < Self.mostFailures ? .looking : .failed(errno: errno, now: now)
@@ -163,13 +163,13 @@ struct AcceptMachine: ~Copyable {
         }
     }
 
-    /// The connection that was passed on cannot be served.
+    /// Notes that the connection just delivered cannot be served.
     mutating func deliveryFailed(_ errno: Int32, at now: RunLoop.Instant) {
         guard case .looking = state else { return }
         state = .failed(errno: errno, now: now)
     }
 
-    /// The listener is about to close.
+    /// Notes that the listener is about to close.
     mutating func finish(at now: RunLoop.Instant) {
         isFinishing = true
         becameReady(at: now)
@@ -183,12 +183,12 @@ struct AcceptMachine: ~Copyable {
         isPausing = false
     }
 
-    /// A task begins to wait for a connection.
+    /// Notes that a task begins to wait for a connection.
     mutating func awaitBegins() {
         (isAwaited, isParked) = (true, false)
     }
 
-    /// The task waits no more.
+    /// Notes that the task no longer waits.
     mutating func awaitEnds() {
         isAwaited = false
     }
@@ -198,7 +198,7 @@ struct AcceptMachine: ~Copyable {
     }
 }
 
-/// The recent connections of each peer, counted.
+/// The counts of each peer's recent connections.
 struct PeerWindows {
     static let most = 16_384
 

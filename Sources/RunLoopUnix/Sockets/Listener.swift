@@ -2,7 +2,7 @@ internal import CShims
 internal import Glibc
 public import RunLoopKit
 
-/// Accepts connections on a TCP or Unix socket.
+/// A listener that accepts connections on a TCP or Unix socket.
 ///
 /// ```swift
 /// let listener = try Listener(address: Endpoint("127.0.0.1", port: 7000), on: loop) { listener, descriptor, peer in
@@ -10,19 +10,16 @@ public import RunLoopKit
 /// }
 /// ```
 ///
-/// When the process or the system has no descriptor left, the listener neither spins nor fails: it refuses the waiting
-/// connection by means of a reserve descriptor, calls the error handler, and pauses for ``Options/pause``. It pauses in
-/// the same way when 64 attempts in a row have failed, and when its handler says by ``pause(after:)`` that it cannot
-/// serve a connection.
+/// When no descriptor is left, the listener neither spins nor fails: it refuses the waiting connection by means of a
+/// reserve descriptor, calls the error handler, and pauses for ``Options/pause``. It also pauses after 64 consecutive
+/// failed attempts, and when its handler reports by ``pause(after:)`` that it cannot serve a connection.
 ///
-/// ``finish()`` is the end of a daemon's listener: peers that are connected already are served. ``close()`` drops those
-/// that wait.
+/// End a daemon's listener with ``finish()``, which serves the waiting connections; ``close()`` drops them.
 ///
-/// The handler of its source keeps a listener until it is closed; you need not keep it. The end of its loop closes it.
-/// A listener belongs to the loop's thread and is not `Sendable`.
+/// An open listener keeps itself alive, so you need not keep a reference. The end of its loop closes it. A listener
+/// belongs to the loop's thread and is not `Sendable`.
 public final class Listener {
-    /// Called with a connected, non-blocking descriptor, which the handler owns from now on, and with the peer's
-    /// address.
+    /// A closure that receives a connected, non-blocking descriptor, which it then owns, and the peer's address.
     public typealias AcceptHandler = (Listener, Int32, Endpoint) -> Void
 
     /// The place where the listener was made.
@@ -30,14 +27,14 @@ public final class Listener {
 
     /// The listening descriptor.
     public let fileDescriptor: Int32
-    /// Called when a connection could not be accepted or served, once for each pause. The listener continues to accept
-    /// after it.
+    /// Called when a connection could not be accepted or served, once for each pause, after which the listener accepts
+    /// again.
     public var errorHandler: ((Listener, SystemError) -> Void)?
-    /// Called when a pass has accepted some connections, after the last one was passed to the handler.
+    /// Called when a pass has accepted connections, after the last one has been passed to the handler.
     package var batchHandler: (() -> Void)?
-    /// Called when the end of the loop has closed the listener.
+    /// Called after the end of the loop has closed the listener.
     package var closedByLoop: (() -> Void)?
-    /// Whether connections are accepted, and not left in the system's queue.
+    /// True if connections are accepted instead of left in the system's queue.
     package var takesConnections: Bool {
         get { machine.isOpenToConnections }
         set {
@@ -47,9 +44,9 @@ public final class Listener {
     }
     /// The number of connections that the handler received.
     public var accepted: Int { machine.accepted }
-    /// The number of connections that were refused because no descriptor was left.
+    /// The number of connections refused because no descriptor was left.
     public var refused: Int { machine.refused }
-    /// The number of connections that were closed because their peer exceeded ``Options/peerRateLimit``.
+    /// The number of connections closed because their peer exceeded ``Options/peerRateLimit``.
     public var turnedAway: Int { machine.turnedAway }
     /// The number of times that ``Options/rateLimit`` made connections wait.
     public var waits: Int { machine.waits }
@@ -64,13 +61,13 @@ public final class Listener {
     private var source: DescriptorSource?
     private var resumption: Timer?
     private var reserve: Int32 = -1
-    /// The path to remove when the listener closes, if it still leads to the listener's own socket.
+    /// The path to remove when the listener closes if it still leads to the listener's socket.
     private let path: (text: String, file: SocketFile)?
-    /// Whether another process may accept the connections that wait, because it has given the descriptor to this one.
+    /// True if the process that passed the descriptor to this one may accept the waiting connections.
     private let isInherited: Bool
-    /// The task that waits for a connection, if the listener is for tasks.
+    /// The wait of a task for a connection, if the listener is for tasks.
     private let acceptance: TaskWait?
-    /// The connections for tasks.
+    /// The accepted connections that no task has taken.
     private var sockets: [Socket] = []
     private var hasLostLoop = false
 
@@ -79,11 +76,11 @@ public final class Listener {
     /// Listens on an address. Call it on the loop's thread.
     ///
     /// - Parameters:
-    ///   - address: where to listen. With port 0 the system chooses a port; see ``address``.
-    ///   - loop: the loop that accepts.
-    ///   - modes: the modes in which it accepts.
+    ///   - address: where to listen. Port 0 lets the system choose; see ``address``.
+    ///   - loop: the loop that accepts connections.
+    ///   - modes: the modes in which the listener accepts.
     ///   - options: the options of the listener.
-    ///   - handler: called with each connection; kept until the listener is closed. Without it, tasks
+    ///   - handler: called with each connection; kept until the listener is closed. Without a handler, tasks call
     ///     ``accept(limits:file:line:)``.
     /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`. A path is in use unless
     ///   it leads to nothing, or to a socket on which no process answers.
@@ -99,11 +96,11 @@ public final class Listener {
             file: file, line: line)
     }
 
-    /// Accepts on a descriptor that listens already, for example one from a service manager. The listener owns it from
-    /// now on.
+    /// Accepts on a descriptor that is already listening, for example one from a service manager, which the listener
+    /// then owns.
     ///
-    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor does not listen; ``/RunLoopKit/DescriptorError`` if it
-    ///   cannot be watched.
+    /// - Throws: ``SystemError`` with `EINVAL` if the descriptor is not listening; ``/RunLoopKit/DescriptorError`` if
+    ///   it cannot be watched.
     public convenience init(
         inherited descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
@@ -159,13 +156,13 @@ public final class Listener {
         }
     }
 
-    /// The address that it listens on, with the port that the system chose.
+    /// The address on which the listener listens, with the port that the system chose.
     public var address: Endpoint { system.localAddress(of: fileDescriptor) }
 
-    /// Whether the listener still listens.
+    /// A Boolean value that indicates whether the listener is open.
     public var isOpen: Bool { handler != nil }
 
-    /// The value of an option of the listening socket. On the loop's thread.
+    /// Returns the value of an option of the listening socket. Call it on the loop's thread.
     ///
     /// - Throws: ``SystemError``, for example with `EBADF` if the listener is closed.
     public func option<Value>(_ option: SocketOption<Value>) throws(SystemError) -> Value {
@@ -173,8 +170,8 @@ public final class Listener {
         return try system.value(of: option, of: fileDescriptor)
     }
 
-    /// Sets an option of the listening socket, which later connections inherit if the system says so. On the loop's
-    /// thread.
+    /// Sets an option of the listening socket, which later connections inherit if the system does so. Call it on the
+    /// loop's thread.
     ///
     /// - Throws: ``SystemError``, for example with `EBADF` if the listener is closed.
     public func setOption<Value>(_ option: SocketOption<Value>, to value: Value) throws(SystemError) {
@@ -191,7 +188,7 @@ public final class Listener {
         settle()
     }
 
-    /// Carries out the machine's actions until there is none left.
+    /// Carries out the machine's actions until none is left.
     private func settle() {
         let acceptedBefore = machine.accepted
         var socket: Socket = (-1, Endpoint())
@@ -222,8 +219,8 @@ public final class Listener {
         return (descriptor, peer)
     }
 
-    /// Refuses a connection because no descriptor is left. The reserve descriptor makes it possible to accept the
-    /// waiting connection and to close it, so that its peer does not wait.
+    /// Refuses a connection because no descriptor is left. Closing the reserve descriptor makes room to accept and
+    /// close the waiting connection, so that its peer does not wait.
     private func refuse() {
         if reserve >= 0 {
             system.close(reserve)
@@ -248,7 +245,7 @@ public final class Listener {
         loop.add(timer, forMode: modes)
     }
 
-    /// Watches the descriptor, or leaves connections in the system's queue, as the machine says.
+    /// Watches the descriptor, or leaves connections in the system's queue, as the machine decides.
     private func watch() {
         source?.events = machine.isWatching ? .readable : []
     }
@@ -256,7 +253,7 @@ public final class Listener {
     // MARK: For tasks
 
     /// Waits for the next connection of a listener without a handler, and returns its socket, which the caller then
-    /// owns; `nil` when the listener has been closed.
+    /// owns; `nil` once the listener has been closed.
     package nonisolated(nonsending) func acceptSocket() async throws -> Socket? {
         guard let acceptance else {
             fatalError("a listener with a handler is not awaited; make it without the handler")
@@ -276,8 +273,8 @@ public final class Listener {
         }
     }
 
-    /// Accepts nothing for ``Options/pause`` because the connection that the handler has just received cannot be
-    /// served, and calls the error handler: once for each pause, however many peers wait. Call it in the handler.
+    /// Pauses the listener for ``Options/pause`` because the connection just received cannot be served, and calls the
+    /// error handler once for each pause, however many peers wait. Call it in the handler.
     ///
     /// ```swift
     /// do { try connection.start() } catch { listener.pause(after: error) }
@@ -289,10 +286,10 @@ public final class Listener {
 
     // MARK: Closing
 
-    /// Accepts the connections that wait in the system's queue, whose peers may have sent something already, and
-    /// closes. The handler is called with each before this returns, within the rate limits; tasks still receive them by
-    /// ``accept(limits:file:line:)``. A descriptor that was inherited is only closed: another process accepts the
-    /// connections of its queue. On the loop's thread; harmless when repeated.
+    /// Accepts the connections waiting in the system's queue, whose peers may already have sent data, and closes the
+    /// listener. Within the rate limits, the handler receives each before this call returns; tasks still receive them
+    /// from ``accept(limits:file:line:)``. An inherited descriptor is only closed, because another process accepts the
+    /// waiting connections. Call it on the loop's thread; repeated calls have no effect.
     public func finish() {
         guard isOpen else { return }
         if !isInherited {
@@ -305,9 +302,9 @@ public final class Listener {
         sockets = waiting
     }
 
-    /// Stops accepting and closes the descriptor; removes the path of a Unix socket, unless another socket has taken
-    /// its place. Connections stay open; those that were not accepted yet are reset, unlike with ``finish()``. On the
-    /// loop's thread; harmless when repeated.
+    /// Stops accepting, closes the descriptor, and removes the path of a Unix socket unless another socket has replaced
+    /// it. Accepted connections stay open; waiting ones are reset, unlike with ``finish()``. Call it on the loop's
+    /// thread; repeated calls have no effect.
     public func close() {
         guard let handler else { return }
         self.handler = nil
