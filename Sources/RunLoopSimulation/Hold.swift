@@ -1,8 +1,8 @@
 public import RunLoopCore
 
 extension Simulation {
-    /// Keeps virtual time where it is, until something outside of the simulation has happened, such as an answer from
-    /// another process. Without it, the time would jump to the next timeout long before the answer can arrive.
+    /// Keeps virtual time where it is until something outside the simulation has happened, such as an answer from
+    /// another process. Without a hold, the time would jump to the next timeout long before the answer can arrive.
     ///
     /// ```swift
     /// let answer = simulation.hold(for: "the answer of the printer")
@@ -11,7 +11,7 @@ extension Simulation {
     ///
     /// Take the hold before the request leaves. While any thread holds the time, everything that can happen at the
     /// present time still happens. Then all threads wait in real time: for descriptors, for requests from threads
-    /// outside of the simulation, and for the release. So the outcome depends on the world outside, and
+    /// outside of the simulation, and for the release. The outcome then depends on the world outside, and
     /// ``isReproducible`` is false from now on.
     ///
     /// The library takes some holds itself: for children that run, for answers that tasks await from other processes,
@@ -19,7 +19,7 @@ extension Simulation {
     ///
     /// - Parameters:
     ///   - what: the awaited event, for reports.
-    ///   - limit: the longest wait in real time, all waits taken together; 5 s unless given. A hold that reaches its
+    ///   - limit: the longest wait in real time, all waits taken together; 5 s by default. A hold that reaches its
     ///     limit is given up: it becomes one of the ``escapes``, and time continues.
     /// - Returns: the hold. It ends when it is released or dropped, or when the calling thread has ended.
     /// - Precondition: the calling thread is one of the simulation's.
@@ -28,7 +28,7 @@ extension Simulation {
         return Hold(place.thread, what, limit, on: timeline)
     }
 
-    /// A hold on virtual time; see ``Simulation/hold(for:limit:)``. It is `Sendable`.
+    /// A hold on virtual time, as ``Simulation/hold(for:limit:)`` returns it. `Sendable`.
     public final class Hold: TimeHold, Opaque {
         private let timeline: Timeline
         private let number: Int
@@ -48,8 +48,7 @@ extension Simulation {
         }
     }
 
-    /// Whether another run with the same seed is the same, as far as the simulation knows. It is false after an escape
-    /// or a hold.
-    /// <doc:VirtualTime> names the causes that it cannot see.
+    /// A Boolean value that indicates whether another run with the same seed is the same, as far as the simulation
+    /// knows: `false` after an escape or a hold. <doc:VirtualTime> names the causes that the simulation cannot see.
     public var isReproducible: Bool { timeline.state.withLock { $0.escapes.isEmpty && !$0.hasBeenHeld } }
 }

@@ -2,7 +2,7 @@ package import RunLoopCore
 
 /// The clocks of a simulated machine, which run even while no process runs there.
 package final class MachineClock: Sendable {
-    /// A monotonic clock begins an hour in: a time near zero is less than some libraries subtract from it.
+    /// The start of the monotonic clock, an hour in: some libraries subtract more than a time near zero.
     static let monotonicStart = Duration.seconds(3_600)
 
     private let timeline: Timeline
@@ -21,7 +21,7 @@ package final class MachineClock: Sendable {
         state = Locked(State(clock: WallClock(base: (timeline.now, time))))
     }
 
-    /// Notifies the threads of this process, from now on, when the clock is set.
+    /// Notifies the threads of `process`, from now on, when the clock is set.
     func begins(in process: Timeline.Process) {
         state.withLock { $0.processes.append(process) }
     }
@@ -36,10 +36,10 @@ package final class MachineClock: Sendable {
         set { change { clock, now in clock.base = (now, newValue) } }
     }
 
-    /// For how long the machine has slept.
+    /// The time for which the machine has slept.
     var slept: Duration { state.withLock(\.slept) }
 
-    /// The machine sleeps: the clock goes forward, and virtual time stands still.
+    /// Puts the machine to sleep: the clock goes forward, and virtual time stands still.
     func sleep(for duration: Duration) {
         state.withLock { $0.slept += duration }
         time = time + duration
@@ -47,7 +47,7 @@ package final class MachineClock: Sendable {
 
     func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { state.withLock { $0.clock.instant(of: time) } }
 
-    /// Makes the clock too fast by so many billionths, or too slow if they are negative.
+    /// Makes the clock fast by `billionths`, or slow if they are negative.
     package func setDrift(billionths: Int64) {
         require(billionths > -1_000_000_000, "a clock that drifts still goes forward; set its time instead")
         change { clock, now in
@@ -67,11 +67,11 @@ package final class MachineClock: Sendable {
     }
 }
 
-/// The wall clock of a simulation: it follows the virtual time, faster or slower if it drifts, and is set by script.
+/// The wall clock of a simulation, which follows the virtual time, faster or slower if it drifts, and is set by script.
 private struct WallClock {
-    /// The instant when it was last set, and the time that it then showed.
+    /// The instant when the clock was last set, and the time that it then showed.
     var base: (instant: RunLoop.Instant, time: RunLoop.WallTime)
-    /// How much it is too fast, in billionths.
+    /// The billionths by which the clock is fast.
     var drift: Int64 = 0
 
     private static let billion: Int128 = 1_000_000_000
@@ -82,7 +82,7 @@ private struct WallClock {
         return RunLoop.WallTime(nanoseconds: Int64(clamping: shown))
     }
 
-    /// The first instant at which it shows `time` or more.
+    /// Returns the first instant at which the clock shows `time` or more.
     func instant(of time: RunLoop.WallTime) -> RunLoop.Instant {
         let distance = Int128(time.nanoseconds) - Int128(base.time.nanoseconds)
         let elapsed = -floor(-distance * Self.billion, by: Self.billion + Int128(drift))

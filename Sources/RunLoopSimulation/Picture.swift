@@ -1,14 +1,15 @@
 internal import RunLoopCore
 
 extension Simulation {
-    /// A picture of the last events: time goes down, and each host has a lane, as has each of the test's own threads;
-    /// with hosts, these are the host `test`. It fits on a screen of 120 columns: it has the last forty events, and
-    /// omits time in which nothing happened. Names are whole. Only escapes may be longer than a line.
+    /// The last forty events, drawn as text: time goes down, and each host has a lane, as has each of the test's own
+    /// threads; with hosts, these are the host `test`. The picture fits on a screen of 120 columns, and omits time in
+    /// which nothing happened. Names are whole. Only escapes may be longer than a line.
     ///
-    /// It shows messages between hosts, changes of hosts and connections, escapes, and each ``note(_:)``. Fires of
-    /// timers are shown if the simulation is traced, or if the test has the trait `.simulated` of RunLoopTesting.
+    /// The picture shows messages between hosts, changes of hosts and connections, escapes, and each ``note(_:)``.
+    /// Fires of timers are shown if the simulation is traced, or if the test has the trait `.simulated` of
+    /// RunLoopTesting.
     ///
-    /// Any thread, also when the simulation is over.
+    /// Any thread, even after the simulation has ended.
     public var picture: String {
         let contents = timeline.history.contents
         let rows = Rows(
@@ -22,7 +23,7 @@ extension Simulation {
     }
 }
 
-/// Rows drawn as text.
+/// The rows of a run, drawn as text.
 package struct Picture {
     private let rows: Rows
     /// The numbers of the rows to draw.
@@ -30,14 +31,13 @@ package struct Picture {
     private let forgotten: Int
     private let step: Int?
     private let lanes: [String]
-    /// The width of a lane.
     private let width: Int
 
     fileprivate static let (mostColumns, mostRows, mostLanes) = (120, 40, 12)
-    /// The columns that all lanes may take, and one lane.
+    /// The widths, in columns, of all lanes together and of one lane.
     private static let (laneColumns, lane) = (64, 5...16)
 
-    /// A picture of the rows around departures and around a step, and of the last ones.
+    /// Creates a picture of the rows around departures and around a step, and of the last rows.
     ///
     /// - Parameter step: the number of a choice, counted from 1.
     package init(_ rows: Rows, around step: Int?) {
@@ -47,7 +47,7 @@ package struct Picture {
     /// - Parameter forgotten: the number of events before the first row.
     fileprivate init(_ rows: Rows, _ shown: [Int], forgotten: Int, step: Int?) {
         (self.rows, self.shown, self.forgotten, self.step) = (rows, shown, forgotten, step)
-        // The lanes that take part, the first ones if they are too many.
+        // The lanes that take part, or the first of them if there are too many.
         let names = Set(shown.flatMap { rows.rows[$0].event.lanes })
         lanes = Array(rows.lanes.filter(names.contains).prefix(Self.mostLanes))
         let longest = (lanes.map(\.count).max() ?? 0) + 2
@@ -82,7 +82,7 @@ package struct Picture {
         return result
     }
 
-    /// The names of the lanes: in one line, or each in a line of its own, above its lane.
+    /// The names of the lanes: on one line, or each on its own line above its lane.
     private var heads: [String] {
         let isNarrow = lanes.contains { $0.count >= width }
         guard isNarrow else { return [lanes.map { $0.padded(to: width) }.joined()] }

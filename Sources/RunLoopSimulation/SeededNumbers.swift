@@ -1,6 +1,6 @@
 internal import RunLoopCore
 
-/// Numbers that follow from a seed, spread evenly (SplitMix64).
+/// A generator of evenly spread numbers that follow from a seed (SplitMix64).
 package struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -8,10 +8,10 @@ package struct SeededNumbers: RandomNumberGenerator {
         state = seed
     }
 
-    /// Creates the numbers of one part of a simulation, which do not change if another part takes more or fewer of its
-    /// own.
+    /// Creates the numbers of one part of a simulation, which stay the same if another part takes more or fewer
+    /// numbers.
     package init(seed: UInt64, for part: String) {
-        // Not the hash of the standard library, which differs between processes.
+        // The standard library's hash differs between processes.
         let hash = part.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0100_0000_01b3 }
         var mixed = SeededNumbers(seed: seed ^ hash)
         state = mixed.next()

@@ -2,10 +2,9 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// The answers of a simulation to calls of the C library by its threads. They come here in programs that link
-/// RunLoopTesting.
+/// The answers of a simulation to its threads' calls of the C library, in programs that link RunLoopTesting.
 enum SimulatedCalls {
-    /// Takes the calls from now on.
+    /// Installs the answers to the calls.
     static let installation: Void = {
         let calls = rlk_simulated_calls(
             time: { time(of: $0) },
@@ -80,7 +79,7 @@ enum SimulatedCalls {
         }
     }
 
-    /// When a clock will show a time.
+    /// Returns the instant at which a clock will show `time`.
     private static func instant(of clock: rlk_clock, _ time: Int64) -> RunLoop.Instant {
         let shown = RunLoop.Instant(nanoseconds: time)
         return switch clock {

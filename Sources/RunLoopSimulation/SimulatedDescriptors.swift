@@ -2,9 +2,9 @@ package import RunLoopCore
 
 /// Descriptors that the system does not know, watched like the system's: each pass receives the ready ones.
 package protocol SimulatedDescriptors: AnyObject, Sendable {
-    /// Throws if a descriptor cannot be watched.
+    /// Throws if the descriptor cannot be watched.
     ///
-    /// - Returns: `false` if it is the system's.
+    /// - Returns: `false` if the descriptor is the system's.
     func check(_ descriptor: Int32) throws(DescriptorError) -> Bool
     /// Begins to note readiness of the descriptor in `watch`, including present readiness.
     func begin(_ watch: DescriptorWatch)
@@ -13,13 +13,13 @@ package protocol SimulatedDescriptors: AnyObject, Sendable {
     func readiness(of descriptor: Int32) -> DescriptorEvents
 }
 
-/// The interest of a loop in a simulated descriptor. It belongs to the thread whose turn it is.
+/// The interest of a loop in a simulated descriptor. Used only by the thread whose turn it is.
 package final class DescriptorWatch {
     package let descriptor: Int32
     package let events: DescriptorEvents
     let token: SourceToken
     fileprivate unowned let watches: DescriptorWatches
-    /// Whether the driver has noted it as possibly ready.
+    /// `true` while the driver lists the watch as possibly ready.
     fileprivate(set) var isNoted = false
 
     fileprivate init(
@@ -28,7 +28,7 @@ package final class DescriptorWatch {
         (self.descriptor, self.events, self.token, self.watches) = (descriptor, events, token, watches)
     }
 
-    /// Notes the watch, if it asks for one of the events that the descriptor is ready for.
+    /// Notes the watch if it asks for one of the events in `ready`.
     package func note(_ ready: DescriptorEvents) {
         guard !isNoted, !ready.isDisjoint(with: events) else { return }
         isNoted = true
@@ -40,10 +40,10 @@ package final class DescriptorWatch {
 final class DescriptorWatches {
     let descriptors: any SimulatedDescriptors
     private var watches: [SourceToken: DescriptorWatch] = [:]
-    /// The watches that were ready at the last look, or have become ready since, in that order.
+    /// The watches that were ready at the last look or have become ready since, in that order.
     private var noted: [DescriptorWatch] = []
 
-    /// Makes the thread look at the noted watches.
+    /// Wakes the thread, which then looks at the noted watches.
     private let wake: () -> Void
 
     init(_ descriptors: any SimulatedDescriptors, wake: @escaping () -> Void) {
@@ -61,7 +61,7 @@ final class DescriptorWatches {
         return true
     }
 
-    /// - Returns: `false` if it is not the token of a simulated descriptor.
+    /// - Returns: `false` if `token` belongs to no simulated descriptor.
     func end(_ token: SourceToken) -> Bool {
         guard let watch = watches.removeValue(forKey: token) else { return false }
         descriptors.end(watch)

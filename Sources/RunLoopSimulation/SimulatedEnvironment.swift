@@ -4,10 +4,10 @@ internal import RunLoopCore
 /// The environment of a simulated process: lines such as `HOME=/root`, where C programs find them.
 package final class SimulatedEnvironment {
     private var lines: [UnsafeMutablePointer<CChar>]
-    /// The last table for a caller.
+    /// The table most recently made for a caller.
     private var table: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 
-    /// - Parameter lines: each with a zero byte at its end.
+    /// - Parameter lines: the variables, each ending in a zero byte.
     package init(_ lines: [[CChar]]) {
         self.lines = lines.map(Self.keep)
     }
@@ -22,7 +22,7 @@ package final class SimulatedEnvironment {
 
     package var copies: [[CChar]] { lines.map { Array(UnsafeBufferPointer(start: $0, count: strlen($0) + 1)) } }
 
-    /// The variables; of several with one name the first, as programs find it.
+    /// The variables by name. Of several variables with one name the first counts, as for programs.
     package var variables: [String: String] {
         let pairs = lines.map { line in
             let parts = String(cString: line).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -33,7 +33,7 @@ package final class SimulatedEnvironment {
 
     // MARK: Calls of C programs
 
-    /// The lines and a null pointer, until the next call.
+    /// Returns the lines and a null pointer, valid until the next call.
     func makeTable() -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?> {
         table?.deallocate()
         let made = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>.allocate(capacity: lines.count + 1)
@@ -43,19 +43,19 @@ package final class SimulatedEnvironment {
         return made
     }
 
-    /// The value of a variable, which stays for ever; `nil` if there is none.
+    /// Returns the value of a variable, which stays forever; `nil` if there is none.
     package func value(of name: UnsafePointer<CChar>) -> UnsafeMutablePointer<CChar>? {
         lines.first { Self.isLine($0, of: name) }.map { $0 + strlen(name) + 1 }
     }
 
-    /// Sets a variable, or removes it with the value `nil`.
+    /// Sets a variable, or removes it if `value` is `nil`.
     package func set(_ name: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?) {
         guard let value else { return lines.removeAll { Self.isLine($0, of: name) } }
         let line = UnsafeBufferPointer(start: name, count: strlen(name)) + [CChar(UInt8(ascii: "="))]
         put(Self.keep(line + UnsafeBufferPointer(start: value, count: strlen(value) + 1)), name)
     }
 
-    /// Makes a line of the caller a part of the environment, which follows its changes.
+    /// Makes the caller's line a part of the environment, which follows the caller's changes to it.
     func put(_ line: UnsafeMutablePointer<CChar>) {
         let name = UnsafeBufferPointer(start: line, count: strlen(line)).prefix { $0 != CChar(UInt8(ascii: "=")) } + [0]
         name.withUnsafeBufferPointer { put(line, $0.baseAddress!) }
@@ -80,8 +80,8 @@ package final class SimulatedEnvironment {
 
     // MARK: Lines that stay
 
-    /// The addresses of lines that were made here, which stay for ever, as those of the C library do: a program may
-    /// keep one in a static variable, which all processes of a test share.
+    /// The addresses of lines that were made here, which stay forever, as the C library's do: a program may keep one in
+    /// a static variable, which all processes of a test share.
     private static let known = Locked<[[CChar]: UInt]>([:])
 
     package static func keep(_ line: [CChar]) -> UnsafeMutablePointer<CChar> {

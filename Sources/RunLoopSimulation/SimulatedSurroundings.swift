@@ -1,6 +1,7 @@
-/// The surroundings of a simulated process, as calls of the C library find them. Only the thread whose turn it is asks.
+/// The surroundings of a simulated process, as calls of the C library find them. Only the thread whose turn it is asks
+/// for them.
 package protocol SimulatedSurroundings: AnyObject, Sendable {
-    /// Stays for ever.
+    /// The name of the host, at an address that stays valid forever.
     var hostName: UnsafePointer<CChar> { get }
     var userNumber: UInt32 { get }
     var groupNumber: UInt32 { get }

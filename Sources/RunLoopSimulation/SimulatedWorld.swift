@@ -1,22 +1,22 @@
 package import RunLoopCore
 internal import Synchronization
 
-/// The world of a simulation's threads: they share a timeline. The test's own threads have one world, and each
+/// The world that a simulation's threads share, on one timeline. The test's own threads have one world, and each
 /// simulated host has another, with the state of its process and of its machine.
 package final class SimulatedWorld: World {
     let timeline: Timeline
     package let shared = SharedLocals()
     let process: Timeline.Process
-    /// The prefix of the names of its threads.
+    /// The prefix of the names of the world's threads.
     private let prefix: String
     let clock: MachineClock
-    /// The numbers of the system's own random generators.
+    /// The numbers of the simulated system's own random generators.
     private let systemNumbers: Locked<SeededNumbers>
     private let system: Locked<(descriptors: (any SimulatedDescriptors)?, surroundings: (any SimulatedSurroundings)?)>
 
     /// The descriptors of the host, which the system does not know.
     var descriptors: (any SimulatedDescriptors)? { system.withLock(\.descriptors) }
-    /// The surroundings of its process; `nil` for those of the test.
+    /// The surroundings of the host's process; `nil` for the test's own.
     var surroundings: (any SimulatedSurroundings)? { system.withLock(\.surroundings) }
 
     init(
@@ -62,7 +62,8 @@ package final class SimulatedWorld: World {
             owner: self, thread: timeline.makeThread(named: prefix + name, in: process, isService: isService))
     }
 
-    /// Starts the main thread of its process; when that has ended, the others end as at the end of a simulation.
+    /// Starts the main thread of the world's process. When it has ended, the other threads end as at the end of a
+    /// simulation.
     ///
     /// - Parameter ended: called last on the thread.
     package func startMain(
@@ -90,23 +91,23 @@ package final class SimulatedWorld: World {
         return VirtualLatch(timeline: timeline, state: state)
     }
 
-    /// Gives its threads descriptors that the system does not know: new threads, and the thread of `loop`.
+    /// Gives the world's threads simulated descriptors: new threads, and the thread of `loop`.
     package func add(_ descriptors: any SimulatedDescriptors, for loop: RunLoop) {
         system.withLock { $0.descriptors = descriptors }
         loop.virtualDriver?.watch(descriptors)
     }
 
-    /// Releases the objects that its threads have shared.
+    /// Releases the objects that the world's threads have shared.
     func letGo() {
         shared.removeAll()
         system.withLock { $0 = (nil, nil) }
     }
 
     private let hasBeenKilled = Atomic(false)
-    /// Whether its threads were ended where they were; the objects that they hold or share are kept.
+    /// `true` once the world's threads were ended where they were; the objects that they hold or share are kept.
     package var isKilled: Bool { hasBeenKilled.load(ordering: .relaxed) }
 
-    /// Ends its threads where they are.
+    /// Ends the world's threads where they are.
     package func kill() {
         hasBeenKilled.store(true, ordering: .relaxed)
         clock.ends(in: process)

@@ -4,9 +4,9 @@ public import RunLoopCore
 
 /// Runs `body` on virtual time.
 ///
-/// Meanwhile the calling thread's loop is a simulated one: `RunLoop.current` is `simulation.loop`, and
+/// While `body` runs, the calling thread's loop is simulated: `RunLoop.current` is `simulation.loop`, and
 /// `Timer.scheduledTimer`, `LoopThread` and everything else that uses the current loop live on the simulation's time,
-/// which starts at zero. The loop is the same code that ships; only its driver differs. When `body` has returned, the
+/// which starts at zero. Only the loop's driver differs from the one in production. When `body` has returned, the
 /// simulation's threads end, everything scheduled in their loops is invalidated and dropped, and the thread has its
 /// former loop again.
 ///
@@ -20,16 +20,16 @@ public import RunLoopCore
 /// ```
 ///
 /// - Parameters:
-///   - seed: the seed of all chance in the simulation: ``/RunLoopKit/RunLoop/randomNumbers``. The same seed gives the
-///     same run.
-///   - isTraced: whether to keep ``Simulation/trace``.
-///   - wallTime: the time that the wall clock shows at the start; the beginning of the year 2001, which is Foundation's
-///     reference date, unless given. So dates are the same in every run.
+///   - seed: the seed of all chance in the simulation, including ``/RunLoopKit/RunLoop/randomNumbers``. The same seed
+///     gives the same run.
+///   - isTraced: `true` to keep ``Simulation/trace``.
+///   - wallTime: the time that the wall clock shows at the start; by default the beginning of the year 2001, which is
+///     Foundation's reference date, so that dates are the same in every run.
 ///   - body: the code to run; called once, on this thread.
-/// - Throws: the error of `body`; ``Simulation/HostFailure`` if `body` does not throw, but the program of a host has,
-///   unless the host may fail, or if a task goes on for ever after the end of its loop. A `body` that cannot throw is
-///   stopped by a trap with the same words. In a test with the trait `.simulated` of RunLoopTesting it is an issue of
-///   the test instead.
+/// - Throws: the error of `body`; or ``Simulation/HostFailure`` if `body` does not throw, but the program of a host that
+///   may not fail has, or a task continues forever after the end of its loop. A `body` that cannot throw is stopped by a
+///   trap with the same words. In a test with the trait `.simulated` of RunLoopTesting the failure is an issue of the
+///   test instead.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
 public func withSimulation<Result, Failure: Error>(
     seed: UInt64 = 0, traced isTraced: Bool = false,
@@ -57,7 +57,7 @@ private func report<Failure: Error>(
     fatalError("\(first); a host that may fail is added with mayFail: true")
 }
 
-/// Runs `body` on the virtual time of a simulation with that schedule; the caller looks at ``Simulation/hostFailures``.
+/// Runs `body` on the virtual time of a simulation with `schedule`; the caller looks at ``Simulation/hostFailures``.
 package func withSimulation<Result, Failure: Error>(
     seed: UInt64, traced isTraced: Bool = false, schedule: Schedule, listener: (@Sendable (Trace.Event) -> Void)? = nil,
     look: Look? = nil, _ body: (Simulation) throws(Failure) -> Result
@@ -92,25 +92,25 @@ private func withSimulation<Result, Failure: Error>(
     return try body(simulation)
 }
 
-/// Virtual time: moves it, spends it, and reports past events.
+/// A simulation's virtual time, its threads and its past events.
 ///
-/// Time stands still while code runs, unless the code says with ``spend(_:)`` how long it takes. When all loops wait,
-/// time jumps to the next event. It is `Sendable`: every thread of the simulation may use it.
+/// Time stands still while code runs, except for the time that the code reports with ``spend(_:)``. When all loops
+/// wait, time jumps to the next event. `Sendable`: every thread of the simulation may use it.
 public final class Simulation: Sendable, Opaque {
     let timeline: Timeline
     /// The world of the test's own threads.
     package let world: SimulatedWorld
     /// The wall clock of the test's own threads.
     package let clock: MachineClock
-    /// The worlds of hosts, in the order in which they were made.
+    /// The worlds of hosts, in the order of their creation.
     private let otherWorlds = Locked<[SimulatedWorld]>([])
     private let failures = Locked<[HostFailure]>([])
     private let endless = Locked<[HostFailure]>([])
-    /// Waits of others than threads: of jobs for a thread that runs them. Called while all threads rest.
+    /// Returns waits that are not a thread's own, such as a job's wait for a thread. Called while all threads rest.
     package let furtherWaits = Locked<[@Sendable () -> [Wait]]>([])
 
-    /// Whether Swift's default executor and the main actor are parts of the simulation, and its threads' calls to the C
-    /// library are answered by it. On a thread of the simulation.
+    /// `true` if Swift's default executor and the main actor are parts of the simulation, which then also answers its
+    /// threads' calls to the C library. Read on a thread of the simulation.
     package var capturesExecutors: Bool { timeline.answersCalls.pointee != rlk_answers_nothing.rawValue }
 
     /// The number of threads for the jobs of the default executor; `nil` if one is enough, because none blocks.
@@ -123,10 +123,11 @@ public final class Simulation: Sendable, Opaque {
         timeline.answersCalls.pointee = answers.rawValue
     }
 
-    /// The rest of a task that has taken many steps; `nil` if time has passed since as many steps before.
+    /// Returns the rest of a task that has taken many steps; `nil` if time has passed since as many steps before.
     package func restAfterSteps() -> Duration? { timeline.restAfterSteps() }
 
-    /// A job of the calling thread waits for one of several threads. If its task is new, the caller has started it.
+    /// Records that a job of the calling thread waits for one of several threads. If its task is new, the caller has
+    /// started it.
     package func jobWaits(_ job: UnownedJob) {
         timeline.schedule?.lane(of: job, from: place.thread.number)
     }
@@ -149,10 +150,10 @@ public final class Simulation: Sendable, Opaque {
         timeline.owner = self
     }
 
-    /// The simulation of the calling thread, if it has one.
+    /// The simulation of the calling thread, if any.
     package static var ofThread: Simulation? { RunLoop.installed?.virtualDriver?.timeline.owner as? Simulation }
 
-    /// The virtual time; the start is zero.
+    /// The virtual time, which starts at zero.
     public var now: RunLoop.Instant { timeline.now }
 
     /// The simulated loop of the calling thread.
@@ -169,15 +170,15 @@ public final class Simulation: Sendable, Opaque {
 
     // MARK: Moving the time
 
-    /// Runs the loop in the default mode for `duration`. Afterwards everything that was due by then has happened, in
-    /// all threads.
+    /// Runs the loop in the default mode for `duration`. Afterwards everything that was due by then has happened in all
+    /// threads.
     public func advance(by duration: Duration) {
         advance(to: now + duration)
     }
 
     /// Runs the loop in the default mode until `date`. If the loop has nothing left to do or is stopped, time still
-    /// moves to the date, unless the loop's `LoopThread` is to end. Work that lasts beyond the date is finished, and
-    /// items that had come due by its end are served once.
+    /// moves to the date, except when the loop's `LoopThread` is to end. Work that lasts beyond the date is finished,
+    /// and items that had come due by its end are served once.
     public func advance(to date: RunLoop.Instant) {
         let (loop, thread) = place
         var othersRan = true
@@ -200,7 +201,7 @@ public final class Simulation: Sendable, Opaque {
         }
     }
 
-    /// Makes passes until one finds nothing to do.
+    /// Makes passes until one of them finds nothing to do.
     private func settle(_ loop: RunLoop, at date: RunLoop.Instant, since callouts: Int) {
         var before = callouts
         while loop.callouts != before && now <= date {
@@ -211,9 +212,9 @@ public final class Simulation: Sendable, Opaque {
 
     /// Sleeps until `date`, or until another thread wakes the loop.
     ///
-    /// The loop runs in a mode of its own that serves nothing; sources that become ready meanwhile wait.
+    /// The loop runs in a private mode that serves nothing; sources that become ready meanwhile wait.
     ///
-    /// - Returns: whether the loop was woken or its time has come; if not, nothing can ever happen again.
+    /// - Returns: `true` if the loop was woken or the date has come; `false` if nothing can ever happen again.
     private func sleep(_ loop: RunLoop, until date: RunLoop.Instant) -> Bool {
         let waiting = CustomSource()
         let waker = Observer(activities: .afterWaiting) { _, _ in loop.stop() }
@@ -228,9 +229,10 @@ public final class Simulation: Sendable, Opaque {
 
     /// Runs the loop in the default mode until no thread of the simulation has anything left to do.
     ///
-    /// - Parameter limit: how much virtual time may pass; a day unless given. Work that takes longer is finished, and
+    /// - Parameter limit: the virtual time that may pass; a day by default. Work that takes longer is finished, and
     ///   items that had come due by its end are served once.
-    /// - Returns: how the simulation stands then. With a repeating timer it is always ``Standing/idle(until:next:)``.
+    /// - Returns: the standing of the simulation at the end. With a repeating timer it is always
+    ///   ``Standing/idle(until:next:)``.
     @discardableResult
     public func runUntilIdle(limit: Duration = .seconds(86_400)) -> Standing {
         let (loop, thread) = place
@@ -251,7 +253,8 @@ public final class Simulation: Sendable, Opaque {
         return standing
     }
 
-    /// Works for `duration`: the calling thread's loop is blocked, as by a busy handler, while other threads continue.
+    /// Spends `duration` at work: the calling thread's loop is blocked, as by a busy handler, while other threads
+    /// continue.
     public func spend(_ duration: Duration) {
         let (loop, thread) = place
         loop.callTakesTime()
@@ -282,8 +285,8 @@ public final class Simulation: Sendable, Opaque {
 
     // MARK: The wall clock
 
-    /// The time of the wall clock. `RunLoop.wallTime` returns it, and wall timers fire by it. Setting it simulates a
-    /// person or a time server: virtual time stays as it is, and wall timers are notified.
+    /// The time of the wall clock, which `RunLoop.wallTime` returns and by which wall timers fire. Setting it simulates
+    /// a person or a time server: virtual time stays as it is, and wall timers are notified.
     ///
     /// Any thread of the simulation.
     public var wallTime: RunLoop.WallTime {
@@ -297,23 +300,22 @@ public final class Simulation: Sendable, Opaque {
         clock.sleep(for: duration)
     }
 
-    /// Makes the wall clock too fast by so many billionths, or too slow if they are negative: with 20,000 it gains 1.7
-    /// s a day.
+    /// Makes the wall clock fast by `billionths`, or slow if they are negative: with 20,000 it gains 1.7 s a day.
     ///
-    /// - Precondition: more than -1,000,000,000.
+    /// - Precondition: `billionths` is more than -1,000,000,000.
     public func setWallClockDrift(billionths: Int64) {
         clock.setDrift(billionths: billionths)
     }
 
     // MARK: Hosts
 
-    /// Makes the clock of another machine, which shows the same time as the test's clock.
+    /// Makes the clock of another machine, set to the time of the test's clock.
     package func makeClock() -> MachineClock { MachineClock(on: timeline, showing: clock.time) }
 
-    /// Makes a world for threads that live and die together: the processes of a host.
+    /// Makes a world for threads that live and die together: the threads of a host's process.
     ///
     /// - Parameters:
-    ///   - name: the prefix of the names of its threads, on which its random numbers depend besides the seed.
+    ///   - name: the prefix of the names of its threads, which also, like the seed, decides the world's random numbers.
     ///   - life: the number of earlier worlds of this host.
     package func makeWorld(
         named name: String, on machine: String, life: Int, clock: MachineClock,
@@ -327,7 +329,7 @@ public final class Simulation: Sendable, Opaque {
         return world
     }
 
-    /// Numbers that follow from the seed, for a part of the world that belongs to no thread.
+    /// Returns numbers that follow from the seed, for a part of the world that belongs to no thread.
     package func randomNumbers(for part: String) -> RunLoop.RandomNumbers {
         let numbers = Locked(SeededNumbers(seed: seed, for: part))
         return RunLoop.RandomNumbers { numbers.withLock { $0.next() } }
@@ -345,12 +347,12 @@ public final class Simulation: Sendable, Opaque {
         otherWorlds.withLock { $0.removeAll() }
     }
 
-    /// Schedules an event at a date, or as soon as the running thread rests; it calls no user code.
+    /// Schedules an event at `date`, or as soon as the running thread rests. The event calls no user code.
     ///
     /// - Parameters:
     ///   - what: the event, for example `bytes arrive`.
-    ///   - sender: the host that it comes from, if any.
-    ///   - host: the place.
+    ///   - sender: the host that causes the event, if any.
+    ///   - host: the host where the event happens.
     package func schedule(
         at date: RunLoop.Instant, _ what: StaticString, from sender: String?, on host: String,
         _ action: @escaping () -> Void
@@ -361,29 +363,30 @@ public final class Simulation: Sendable, Opaque {
     // MARK: Past events
 
     /// The events so far, one line each, in order: the time, the thread, the mode, and the event. Every run gives the
-    /// same bytes. Empty unless the simulation is traced.
+    /// same bytes. Empty if the simulation is not traced.
     public var trace: [String] { timeline.state.withLock { $0.lines } }
 
-    /// The acts and tasks that have left the simulation or have come to it from outside, one line each, in order, with the
-    /// thread and the time.
+    /// The acts and tasks that have left the simulation or have entered it from outside, one line each, in order, with
+    /// the thread and the time.
     ///
-    /// A task that comes back to a loop was on Swift's default executor, on the default clock, or on a thread that is not
-    /// the simulation's. Its time of return depends on real time, which the simulation cannot see, so the run is not the
-    /// same each time. A task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a loop's
-    /// clock. With captured executors, every task that a thread of the simulation starts stays inside, on any clock of
-    /// Swift's.
+    /// A task that returns to a loop was on Swift's default executor, on the default clock, or on a thread that is not
+    /// the simulation's. The time of return depends on real time, which the simulation cannot see, so the run is not
+    /// the same each time. A task stays inside if it is a task of a loop, or prefers a loop's executor, and sleeps on a
+    /// loop's clock. With captured executors, every task started by a thread of the simulation stays inside, on any of
+    /// Swift's clocks.
     ///
-    /// A post of a thread outside is an escape as well, with its caller, unless the time is held. With captured executors
-    /// so are other acts of a thread that reach beyond the simulation: a block for Dispatch, a thread, a socket or a file
-    /// of the C library. Each kind is reported once for a thread. A traced simulation has the same lines in its ``trace``.
+    /// A post by a thread outside is an escape as well, with its caller, except while the time is held. With captured
+    /// executors, so are a thread's other acts that reach beyond the simulation: a block for Dispatch, a thread, a
+    /// socket or a file of the C library. Each kind is reported once for a thread. A traced simulation has the same
+    /// lines in its ``trace``.
     public var escapes: [String] { timeline.state.withLock { $0.escapes } }
 
-    /// Notes that the calling thread's code is not all in the simulation.
+    /// Notes that part of the calling thread's code is outside the simulation.
     package func noteEscape(_ why: String) {
         timeline.noteEscape(to: place.thread) { _, _ in why }
     }
 
-    /// Notes that the calling thread, which is outside of the simulation, resumes a task of it.
+    /// Notes that the calling thread, which is outside the simulation, resumes a task of it.
     package func noteDeparture(of job: UnownedJob) {
         timeline.noteTouch(of: timeline.main, "resumes \(job.task), which goes on outside,")
     }
@@ -393,7 +396,7 @@ public final class Simulation: Sendable, Opaque {
         failures.withLock { $0.append(HostFailure(host: host, instant: now, error: error)) }
     }
 
-    /// Notes a task that continues forever after the end of its loop, and rests from now on.
+    /// Notes a task that continues forever after the end of its loop; the task rests from now on.
     func note(endless task: String, on thread: Timeline.Thread) {
         note("\(task) goes on after the end of its loop", of: thread.lane)
         let failure = HostFailure(host: thread.lane, instant: now, error: EndlessTask(task: task))
@@ -401,7 +404,7 @@ public final class Simulation: Sendable, Opaque {
         timeline.schedule?.endlessTask = "\(failure)"
     }
 
-    /// The tasks that have gone on for ever after the end of their loops, in order.
+    /// The tasks that have continued forever after the end of their loops, in order.
     var endlessTasks: [HostFailure] { endless.withLock(\.self) }
 
     private struct EndlessTask: Error, CustomStringConvertible {
@@ -412,16 +415,16 @@ public final class Simulation: Sendable, Opaque {
         }
     }
 
-    /// Hosts whose program has thrown an error, in order, except those that may fail. Any thread.
+    /// The hosts whose program has thrown an error, in order, except hosts that may fail. Any thread.
     public var hostFailures: [HostFailure] { failures.withLock(\.self) }
 
-    /// An error thrown by the program of a host: the fault of a simulation, unless the host may fail. `Sendable`.
+    /// An error thrown by the program of a host: the fault of a simulation if the host may not fail. `Sendable`.
     public struct HostFailure: Error, Sendable, CustomStringConvertible {
         /// The name of the host.
         public let host: String
-        /// The time when its program threw.
+        /// The time when the host's program threw.
         public let instant: RunLoop.Instant
-        /// The error that ended it.
+        /// The error that ended the program.
         public let error: any Error
 
         /// For example `host "server" failed at 1.500000000: bind: Address already in use (errno 98)`.
@@ -440,9 +443,9 @@ public final class Simulation: Sendable, Opaque {
         timeline.note(text, of: name)
     }
 
-    /// Notes a message that has or has not come from one host to another.
+    /// Notes a message from one host to another, or its loss.
     ///
-    /// - Parameter bytes: its bytes, which are only asked for if the run is recorded.
+    /// - Parameter bytes: the bytes of the message, evaluated only if the run is recorded.
     package func note(
         _ message: HostMessage, from sender: String, to receiver: String,
         bytes: @autoclosure () -> some Collection<UInt8>
@@ -458,7 +461,7 @@ public final class Simulation: Sendable, Opaque {
         timeline.history.record(.message(message, from: sender, text: text), in: receiver, at: now)
     }
 
-    /// Makes the test's own threads belong to a host of this name.
+    /// Makes the test's own threads belong to a host named `name`.
     package func nameTest(_ name: String) {
         timeline.state.withLock { state in
             timeline.history.rename(timeline.main.lane, to: name, at: state.clock.now)
@@ -468,18 +471,18 @@ public final class Simulation: Sendable, Opaque {
 }
 
 extension RunLoop {
-    /// The driver, if the loop is a simulated one.
+    /// The driver, if the loop is simulated.
     var virtualDriver: VirtualDriver? { driver as? VirtualDriver }
 }
 
-/// A test that wants to know the events of its simulations.
+/// A test that receives the events of its simulations.
 package final class Witness: Sendable {
     /// The witness of the calling task.
     @TaskLocal package static var current: Witness?
 
-    /// The most recent simulation; it may be over.
+    /// The most recent simulation, which may have ended.
     package let latest = Locked<Simulation?>(nil)
-    /// The hosts that failed but had to succeed, of all simulations that are over.
+    /// The failures of hosts that may not fail, in all simulations that have ended.
     package let hostFailures = Locked<[Simulation.HostFailure]>([])
 
     package init() {}

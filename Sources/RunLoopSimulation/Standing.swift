@@ -1,33 +1,33 @@
 public import RunLoopCore
 
 extension Simulation {
-    /// The state of a simulation whose threads have finished their present work. A value and `Sendable`.
+    /// The state of a simulation whose threads have finished their present work. A `Sendable` value.
     public enum Standing: Sendable, Hashable {
-        /// Nothing is left: no thread has anything scheduled.
+        /// No thread has anything scheduled.
         case done
-        /// Nothing happens until that date, and then the event `next`; a date that has come means now.
+        /// Nothing happens until the given date, and then the event `next`; a date that has come means now.
         case idle(until: RunLoop.Instant, next: String)
         /// Nothing can ever happen again, but threads still wait: for timers of modes that do not run, or for events
         /// that nothing in the simulation will cause, such as the signal of a source or a connection to a listener.
         case stuck([Wait])
-        /// Something has left the simulation, or entered it from outside: its ``Simulation/escapes``. So it is not the
-        /// same in every run, and more may come.
+        /// Something has left the simulation, or entered it from outside: the simulation's ``escapes``. The run is not
+        /// the same each time, and more may come.
         case escaped([String])
     }
 
-    /// A wait of a thread. A value and `Sendable`.
+    /// A wait of a thread. A `Sendable` value.
     public struct Wait: Sendable, Hashable, CustomStringConvertible {
         /// The name of the thread; `host/thread` on a host, and the host's name for its first thread.
         public let thread: String
         /// The awaited item or event, for example `source (App/main.swift:6) in default`.
         public let what: String
-        /// The place where the item was made; `nil` if the wait is for another thread.
+        /// The place where the awaited item was made; `nil` if the wait is for another thread.
         public let origin: RunLoop.Origin?
-        /// The time since which the thread has been at rest. For the calling thread it is the time before it learned
-        /// that nothing can happen; otherwise the time when it last woke.
+        /// The time since which the thread has been at rest. For the calling thread, the last time it rested before
+        /// learning that nothing can happen; otherwise the time when it last woke.
         public let since: RunLoop.Instant
 
-        /// Whether a task waits, and not a timer or a source, which may do so for ever.
+        /// `true` for the wait of a task; the waits of timers and sources may last forever.
         package let isOfTask: Bool
 
         package init(
@@ -41,9 +41,9 @@ extension Simulation {
         public var description: String { "\(thread) has waited since \(since) for \(what)" }
     }
 
-    /// How the simulation stands, over all its threads and hosts. ``runUntilIdle(limit:)`` returns it, and it says in
-    /// words why nothing continues. In a handler, the event of the call still counts as pending. On a thread of the
-    /// simulation; O(n log n) in the number of scheduled items.
+    /// The standing of the simulation, over all its threads and hosts, as ``runUntilIdle(limit:)`` returns it; its
+    /// description says why nothing continues. In a handler, the event of the call still counts as pending. Read on a
+    /// thread of the simulation; O(n log n) in the number of scheduled items.
     public var standing: Standing {
         let escapes = escapes
         if !escapes.isEmpty { return .escaped(escapes) }
@@ -53,7 +53,7 @@ extension Simulation {
     }
 
     /// The items and events that all threads and hosts of the simulation wait for, in the order in which the threads
-    /// were started; threads that only serve others, such as those of a pool, are left out. On a thread of the
+    /// were started; threads that only serve others, such as those of a pool, are left out. Read on a thread of the
     /// simulation; O(n log n).
     public var waits: [Wait] {
         let stands = timeline.stands.filter { !$0.thread.isService || $0.thread.isBlocked }
@@ -81,7 +81,7 @@ extension Simulation {
         let nexts = timeline.stands.compactMap { stand -> (date: RunLoop.Instant, what: String)? in
             stand.thread === own ? stand.nextOfRunning(at: now) : stand.nextOfResting(at: now)
         }
-        // Of equal dates the world's event comes first.
+        // Of events with equal dates, the world's comes first.
         let (ofWorld, holds) = timeline.state.withLock { ($0.agenda.next, $0.holds.compactMap(\.what)) }
         let held = holds.map { (date: now, what: "\($0), in real time") }
         let all = [ofWorld].compactMap { $0 } + nexts + held
@@ -92,12 +92,12 @@ extension Simulation {
 extension Timeline.Stand {
     private var dump: RunLoop.Dump? { loop?.with { $0.hasEnded ? nil : $0.dumpAtRest() } }
 
-    /// The items of the loop, except those that the simulation adds to make it sleep.
+    /// The items of the loop, except the ones that the simulation adds to make it sleep.
     var items: [RunLoop.Dump.Item] {
         dump?.items.filter { $0.keepsAlive && $0.modes != [Timeline.asleep] } ?? []
     }
 
-    /// The next event of the calling thread; if its loop does not run, it will run in the default mode.
+    /// The next event of the calling thread, in the default mode if its loop does not run.
     fileprivate func nextOfRunning(at now: RunLoop.Instant) -> (date: RunLoop.Instant, what: String)? {
         let mode = dump?.runs.last ?? .default
         let items = items.filter { $0.isIn(mode) }

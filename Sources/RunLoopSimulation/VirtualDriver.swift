@@ -2,13 +2,13 @@ internal import RunLoopCore
 
 /// A driver with virtual time: a wait takes no time, and the clock jumps to the next event.
 ///
-/// Descriptors of a simulated host report when they become ready. Others are the system's: the driver looks at them
-/// before the time moves, so that bytes that simulated threads write to one another arrive.
+/// Descriptors of a simulated host report when they become ready. The driver looks at the system's descriptors before
+/// the time moves, so that bytes that simulated threads write to one another arrive.
 final class VirtualDriver: Driver {
     let timeline: Timeline
     let thread: Timeline.Thread
 
-    /// Watches of simulated descriptors, on a host that has any.
+    /// The watches of simulated descriptors, on a host that has any.
     @exclusivity(unchecked) private(set) var simulated: DescriptorWatches?
 
     init(timeline: Timeline, thread: Timeline.Thread, descriptors: (any SimulatedDescriptors)? = nil) {
@@ -36,7 +36,7 @@ final class VirtualDriver: Driver {
         return collect(into: ready) ? .woke : outcome
     }
 
-    /// A loop that always has something to do never rests, so it is stopped where a rest would have been starved.
+    /// A loop that always has something to do never rests, so it is stopped where a rest would have starved.
     @inline(__always)
     private func rest(until deadline: RunLoop.Instant) -> WaitOutcome {
         switch timeline.wait(thread, until: deadline) {
@@ -61,10 +61,10 @@ final class VirtualDriver: Driver {
         return loop
     }
 
-    // Not checked for exclusive access: only the loop's thread uses it, and calls nothing meanwhile. The checks were 22
-    // of the 1,542 instructions of a fire.
+    // Not checked for exclusive access: only the loop's thread uses the set, and calls nothing meanwhile. The checks
+    // were 22 of the 1,542 instructions of a fire.
     @exclusivity(unchecked) private var watched: Set<SourceToken> = [] { didSet { mayWatch() } }
-    /// Whether a descriptor may be ready that the timeline does not report.
+    /// `true` if a descriptor may be ready that the timeline does not report.
     @exclusivity(unchecked) private var looks = false
 
     private func mayWatch() {

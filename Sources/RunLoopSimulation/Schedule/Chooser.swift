@@ -1,41 +1,43 @@
-/// Chooses, in an explored simulation, wherever more than one thing may legally happen next.
+/// Chooses, in an explored simulation, wherever more than one event may legally happen next.
 package protocol Chooser {
-    /// - Returns: the index of one of the point's lanes; of a possibility, its number; of a random quantity, its value.
+    /// - Returns: the index of one of the point's lanes, the number of a possibility, or the value of a random
+    ///   quantity.
     mutating func choose(at point: ChoicePoint) -> Int
 }
 
-/// A place in a run where more than one thing may happen next.
+/// A place in a run where more than one event may happen next.
 package struct ChoicePoint {
     package enum Kind: Equatable {
-        /// Which of several tasks continues, which thread, or which event of the world comes first.
+        /// The choice among several tasks, threads, or events of the world, one of which continues or comes first.
         case task, thread, event
-        /// Which of several possibilities happens; the first one is the usual one.
+        /// The choice among several possibilities, of which the first is the usual one.
         case possibility
-        /// Whether something unusual of a kind happens, and which; the first possibility is that nothing does. `place` is
-        /// the number of earlier places of the run where the kind could have happened; `most` is how often it still may.
+        /// The choice whether something unusual of a kind happens, and which; the first possibility is that nothing
+        /// does. `place` is the number of earlier places of the run where the kind could have happened; `most` is how
+        /// often it still may.
         case fault(of: String, place: Int, most: Int)
-        /// The value of a random quantity, for which the seed gives `drawn`.
+        /// The choice of a random quantity, for which the seed gives `drawn`.
         case quantity(drawn: Int, range: ClosedRange<Int>)
     }
 
     package let kind: Kind
-    /// The number of earlier points of the run. Random quantities and faults are not counted: they are many, and would
-    /// hide the other points.
+    /// The number of earlier points of the run. Random quantities and faults are not counted: there are many, which
+    /// would hide the other points.
     package let number: Int
-    /// The tasks, threads or events among which the choice is, by number. Of a possibility or a fault, its own
-    /// number, once for each possibility; of a quantity, its own number.
+    /// The numbers of the tasks, threads or events to choose from. For a possibility or a fault, its own number, once
+    /// for each possibility; for a quantity, its own number.
     package let lanes: [Int]
     /// The usual choice.
     package let usual: Int
-    /// The lane that names the place: that of the task or event which is usually next, of the next turn of that thread, or
-    /// of the choice.
+    /// The lane that names the place: the lane of the task or event that is usually next, of that thread's next turn,
+    /// or of the choice.
     package let placeLane: Int
-    /// The number of earlier steps of that lane.
+    /// The number of earlier steps of the place's lane.
     package let step: Int
-    /// The number of the yield at which each lane let others go first, if it has not continued since.
+    /// The number of the yield at which each lane let others go first, for lanes that have not continued since.
     package let yields: [Int?]
-    /// The name of a lane by its number, the number of its earlier turns if it is a task, a thread or an event, and the
-    /// machine of a thread that belongs to one.
+    /// Returns the name of a lane by its number, the number of its earlier turns if it is a task, a thread or an event,
+    /// and the machine of a thread that belongs to one.
     package let lane: (Int) -> (name: String, turns: Int, machine: String?)
     /// The words for each possibility; `nil` if they follow from the lanes.
     package let words: ((Int) -> String)?
@@ -44,7 +46,7 @@ package struct ChoicePoint {
     package func turns(_ lane: Int) -> Int { self.lane(lane).turns }
     package func machine(_ lane: Int) -> String? { self.lane(lane).machine }
 
-    /// Whether the choice is who is next, and not what happens.
+    /// `true` if the choice is among tasks, threads or events, and not among possibilities.
     package var isAmongLanes: Bool { kind == .task || kind == .thread || kind == .event }
 
     /// The name of the place.
@@ -55,7 +57,7 @@ package struct ChoicePoint {
         if case .quantity(_, let range) = kind { range } else { 0...lanes.count - 1 }
     }
 
-    /// The names of the possible choices, no two of them equal; none for a random quantity. O(n²) in their number.
+    /// The names of the possible choices, all different; none for a random quantity. O(n²) in their number.
     package var names: [String] {
         if case .quantity = kind { return [] }
         var names: [String] = []

@@ -1,23 +1,23 @@
 package import RunLoopCore
 
-/// The schedule of an explored simulation: who may continue at each place where the order is open. It asks a chooser for
-/// each choice.
+/// The schedule of an explored simulation, which decides, wherever the order is open, what continues. It asks a chooser
+/// for each choice.
 ///
-/// Tasks, threads and named choices have *lanes*. A lane that was passed over is held back: one departure from the usual
-/// order is then enough for "everything else happens first".
+/// Tasks, threads and named choices have *lanes*. A lane that was passed over is held back, so that one departure from
+/// the usual order is enough for "everything else happens first".
 package final class Schedule: @unchecked Sendable {
-    // Unchecked, but only the thread whose turn it is uses it, and the exploring thread when the run is over.
+    // Unchecked, but used only by the thread whose turn it is, and by the exploring thread when the run has ended.
 
     private var chooser: any Chooser
-    /// Gives the virtual time.
+    /// Returns the virtual time.
     package internal(set) var time: () -> RunLoop.Instant = { RunLoop.Instant(nanoseconds: 0) }
-    /// Looks at the simulation, if somebody asks for that.
+    /// Looks at the simulation, if a look was requested.
     var takeLook: (() -> Void)?
     private var lanes: [Lane] = []
     private var laneOfTask: [Int: Int] = [:]
-    /// The jobs that wait on a thread, or are on their way there, in the order in which they came.
+    /// The jobs that wait on a thread or are on their way there, in the order of their arrival.
     private var waiting: [Int: [WaitingJob]] = [:]
-    /// The choices of jobs on their way, for threads that must first take these jobs in.
+    /// The chosen jobs that are still on their way, for threads that must first take them in.
     private var promised: [Int: (lane: Int, step: (task: String, step: String), departure: String?)] = [:]
     private var laneOfThread: [Int: Int] = [:]
     private var laneOfTurn: [Turn: Int] = [:]
@@ -29,20 +29,21 @@ package final class Schedule: @unchecked Sendable {
     private var faultPlaces: [String: Int] = [:]
     /// The task whose job runs on a thread, or ran last.
     private var tasks: [Int: (lane: Int, isRunning: Bool)] = [:]
-    /// The lane of the step or handler that has ended last on a thread.
+    /// The lane of the step or handler that has most recently ended on a thread.
     private var lastLanes: [Int: Int] = [:]
     private var yieldCount = 0
     /// The number of places with more than one possibility.
     private var pointCount = 0
-    /// The task that was chosen last, and its step.
+    /// The most recently chosen task, and its step.
     private(set) var lastStep = (task: "", step: "")
-    /// The usual choice in place of the last one, of tasks, threads or world events; `nil` if the last one was usual.
+    /// The usual choice that the most recent choice of a task, thread or world event replaced; `nil` if that choice was
+    /// usual.
     private(set) var lastDeparture: String?
-    /// Tasks of loops that have begun and not ended, by their numbers: the names of their lanes, and their places of
-    /// start.
+    /// The tasks of loops that have begun and not ended, by their numbers: the names of their lanes, and the places
+    /// where they were started.
     private var openTasks: [Int: (name: String, origin: RunLoop.Origin, thread: Int)] = [:]
     private var taskCount = 0
-    /// The number of tasks or threads that have had a name: a host that starts again reuses its names.
+    /// The number of tasks or threads that have had each name: a host that starts again reuses its names.
     private var sameNames: [String: Int] = [:]
     /// The number of the loop task to which the next new task belongs.
     private var newTask: Int?
@@ -50,18 +51,18 @@ package final class Schedule: @unchecked Sendable {
     private struct WaitingJob {
         let address: UInt
         let lane: Int
-        /// Whether another thread has sent it, and this one has not looked yet.
+        /// `true` if another thread has sent the job, and this one has not looked yet.
         var isOnItsWay: Bool
     }
 
-    /// A kind of a thread's turns, for their names: an unrelated timer or task on the thread does not change the number of
-    /// the others.
+    /// A kind of turn of a thread. Turns are numbered by kind, so that an unrelated timer or task on the thread does
+    /// not change the numbers of the others.
     private enum Turn: Hashable {
-        /// A task is next there.
+        /// A turn in which a task is next.
         case task(Int)
-        /// A date has come there.
+        /// A turn because a date has come.
         case date(thread: Int)
-        /// A handler has ended there.
+        /// A turn after a handler has ended.
         case handler(Int)
     }
 
@@ -79,7 +80,7 @@ package final class Schedule: @unchecked Sendable {
 
     /// A named choice.
     private struct Possibility: Hashable {
-        /// The lane that asks, unless it is the first thread, or the world around the threads.
+        /// The lane that asks; `nil` for the first thread and for the world around the threads.
         let asker: Int?
         let what: String
     }
@@ -87,19 +88,19 @@ package final class Schedule: @unchecked Sendable {
     /// A task, a thread, a kind of a thread's turns, an item's handler, or a named choice.
     private struct Lane {
         let name: String
-        /// The thread's number, if it is a thread.
+        /// The number of the thread, for a thread's lane.
         let thread: Int?
-        /// The thread's machine, if it has one.
+        /// The machine of the thread, if it has one.
         var machine: String?
-        /// The number of steps that it has made.
+        /// The number of steps that the lane has made.
         var steps = 0
-        /// The number of times that it was the one to continue, with others or alone.
+        /// The number of times that the lane was the one to continue, with others or alone.
         var turns = 0
-        /// The number of tasks that it has started, for each place in the program.
+        /// The number of tasks that the lane has started, for each place in the program.
         var children: [RunLoop.Origin?: Int] = [:]
-        /// The number of the yield at which it let others go first, if it has not continued since.
+        /// The number of the yield at which the lane let others go first, if it has not continued since.
         var yield: Int?
-        /// The place until which all others go first, because another one continued instead.
+        /// The number of the place until which all other lanes go first, because one of them continued instead.
         var delay = 0
     }
 
@@ -132,8 +133,8 @@ package final class Schedule: @unchecked Sendable {
     ///   - options: the lanes that may continue.
     ///   - usual: the lane that usually continues.
     ///   - places: the lanes that count the steps and name the places, one for each option.
-    ///   - isWithinHandler: whether the usual lane is that of a thread within a handler.
-    ///   - words: the words for each option, if its lane's name is not enough.
+    ///   - isWithinHandler: `true` if the usual lane belongs to a thread within a handler.
+    ///   - words: the words for each option, if the names of the lanes are not enough.
     private func decide(
         _ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, places: [Int], isWithinHandler: Bool = false,
         words: ((Int) -> String)? = nil
@@ -160,7 +161,7 @@ package final class Schedule: @unchecked Sendable {
     private func choose(
         _ kind: ChoicePoint.Kind, _ options: [Int], usual: Int, place: Int, _ words: ((Int) -> String)? = nil
     ) -> Int {
-        // Threads and events are chosen under a lock, whose owner has looked.
+        // Threads and events are chosen under a lock; its owner has looked.
         if kind != .thread && kind != .event { takeLook?() }
         return chooser.choose(
             at: ChoicePoint(
@@ -169,18 +170,19 @@ package final class Schedule: @unchecked Sendable {
                 lane: { [unowned self] in (lanes[$0].name, lanes[$0].turns, lanes[$0].machine) }, words: words))
     }
 
-    /// Holds back a lane; for a thread on which tasks wait, it holds back these tasks, and not later ones, unless the
-    /// thread is within a handler.
+    /// Holds back a lane. For a thread on which tasks wait, holds back these tasks instead, and not later ones, except
+    /// within a handler.
     private func holdBack(_ lane: Int, isWithinHandler: Bool) {
         let thread = isWithinHandler ? nil : lanes[lane].thread
         let tasks = thread.flatMap { waiting[$0] }?.map(\.lane) ?? []
         for lane in tasks.isEmpty ? [lane] : tasks { lanes[lane].delay = pointCount + Self.longestDelay }
     }
 
-    /// The number of places for which a lane is held back, limited because others may wait for it without resting.
+    /// The number of places for which a lane is held back, limited because others may wait for the lane without
+    /// resting.
     private static let longestDelay = 256
 
-    /// Chooses the lane that usually continues: as in a simulation that is not explored, unless it is held back.
+    /// Returns the option that usually continues: as in a simulation that is not explored, if it is not held back.
     ///
     /// - Parameter first: the lane that continues in a simulation that is not explored.
     private func usual(of options: [Int], first: Int = 0) -> Int {
@@ -190,7 +192,7 @@ package final class Schedule: @unchecked Sendable {
             ?? options.indices.min { rank(of: options[$0]) < rank(of: options[$1]) }!
     }
 
-    /// The rank of a held-back lane, of which the lowest continues.
+    /// The rank of a held-back lane; the lowest rank continues.
     private func rank(of lane: Int) -> (delay: Int, yield: Int) {
         (max(0, delay(of: lane) - pointCount), lanes[lane].yield ?? 0)
     }
@@ -201,7 +203,7 @@ package final class Schedule: @unchecked Sendable {
         return max(lanes[lane].delay, tasks?.lazy.map { [lanes] in lanes[$0.lane].delay }.min() ?? 0)
     }
 
-    /// The numbers of turns of the tasks, threads and events that had any, by name; of the first ones, if they are many.
+    /// Returns the numbers of turns, by name, of the tasks, threads and events that had any; only the first `most`.
     package func turns(ofFirst most: Int) -> [String: Int] {
         Dictionary(lanes.lazy.filter { $0.turns > 0 }.prefix(most).map { ($0.name, $0.turns) }) { max($0, $1) }
     }
@@ -216,8 +218,8 @@ package final class Schedule: @unchecked Sendable {
         return decide(.thread, options, usual: self.usual(of: options, first: usual), places: places)
     }
 
-    /// Chooses whether a thread that is at a place within a handler goes on, which is usual, or one of others, at least
-    /// one, goes first.
+    /// Chooses whether a thread at a place within a handler continues, which is usual, or one of at least one other
+    /// threads goes first.
     ///
     /// - Returns: the index of the other thread, if one goes first.
     func goesFirst(_ others: [ReadyThread], before thread: (number: Int, name: String), _ place: String) -> Int? {
@@ -228,7 +230,7 @@ package final class Schedule: @unchecked Sendable {
         return choice == 0 ? nil : choice - 1
     }
 
-    /// The lanes of threads, and those of their turns.
+    /// Finds the lanes of threads, and the lanes of their turns.
     private func findLanes(of ready: [ReadyThread]) -> (threads: [Int], turns: [Int]) {
         let threads = ready.map { lane(ofThread: $0.number, $0.name) }
         let turns = zip(ready, threads).map { lane(ofTurn: $0, of: $1) }
@@ -236,15 +238,15 @@ package final class Schedule: @unchecked Sendable {
         return (threads, turns)
     }
 
-    /// A thread that may continue.
+    /// A thread that is ready to continue.
     struct ReadyThread {
-        /// The reason for its turn.
+        /// The reason for a thread's turn.
         enum Reason {
-            /// Somebody has woken it, or it has just begun.
+            /// Another thread has woken it, or it has just begun.
             case wake
             /// A date has come.
             case date
-            /// One of its calls has ended.
+            /// One of the thread's calls has ended.
             case end
         }
 
@@ -285,7 +287,7 @@ package final class Schedule: @unchecked Sendable {
         return decide(.event, options, usual: 0, places: options)
     }
 
-    /// A thread is about to start a task of its loop.
+    /// Records that a thread is about to start a task of its loop.
     ///
     /// - Returns: a number for ``taskEnded(_:)``.
     func taskBegins(named name: String?, at origin: RunLoop.Origin, on thread: Int) -> Int {
@@ -299,38 +301,38 @@ package final class Schedule: @unchecked Sendable {
         openTasks[number] = nil
     }
 
-    /// A thread was killed, and the tasks of its loop with it.
+    /// Records that a thread was killed, and the tasks of its loop with it.
     func threadWasKilled(_ thread: Int) {
         openTasks = openTasks.filter { $0.value.thread != thread }
     }
 
-    /// A hash of the calls and messages so far, also where nothing was to be chosen. It is equal in equal runs.
+    /// A hash of the calls and messages so far, including places without a choice. Equal in equal runs.
     package private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
 
-    /// Makes the digest depend on a number.
+    /// Folds a number into the digest.
     func fold(_ number: Int) {
         digest = (digest ^ UInt64(truncatingIfNeeded: number)) &* 0x0100_0000_01b3
     }
 
-    /// A sentence about a task that has gone on for ever after the end of its loop.
+    /// A sentence about a task that has continued forever after the end of its loop.
     package internal(set) var endlessTask: String?
 
-    /// A task of a loop that has not ended though everything else has.
+    /// A task of a loop that has not ended although everything else has.
     package var leakedTask: String? {
         openTasks.min { $0.key < $1.key }.map { "task \($0.value.name), which was started at \($0.value.origin)" }
     }
 
-    /// A job waits for its turn on a thread, or is on its way there.
+    /// Records that a job waits for its turn on a thread, or is on its way there.
     ///
     /// - Parameter sender: the calling thread.
     func jobCame(_ job: UnownedJob, from sender: Int, to thread: Int) {
-        // A job from another thread is reported twice: when it is sent, and when it has come.
+        // A job from another thread is reported twice: when it is sent, and when it arrives.
         if let place = waiting[thread]?.firstIndex(where: { $0.address == job.address }) {
             return waiting[thread]![place].isOnItsWay = false
         }
         let running = running(on: sender)
         let lane = lane(of: job, from: sender)
-        // With a job of its own, or one of the runtime, the running task lets others go first, or enters an actor.
+        // With a job of its own or of the runtime, the running task lets others go first, or enters an actor.
         if lane == running {
             yieldCount += 1
             lanes[lane].yield = yieldCount
@@ -344,7 +346,7 @@ package final class Schedule: @unchecked Sendable {
 
     private func running(on thread: Int) -> Int? { tasks[thread].flatMap { $0.isRunning ? $0.lane : nil } }
 
-    /// The lane of a job that the calling thread has sent; made for the first one of a task.
+    /// Returns the lane of a job that the calling thread has sent, which is made for the first job of a task.
     ///
     /// - Parameter sender: the calling thread.
     @discardableResult
@@ -354,7 +356,7 @@ package final class Schedule: @unchecked Sendable {
         return known ?? lane(of: job, startedBy: running ?? lane(ofThread: sender, "main"))
     }
 
-    /// - Returns: a new lane for a task; for a job of the runtime the lane of its starter.
+    /// - Returns: a new lane for a task; for a job of the runtime, the lane of its starter.
     private func lane(of job: UnownedJob, startedBy parent: Int) -> Int {
         guard let task = job.taskNumber else { return parent }
         let number = newTask.take()
@@ -376,14 +378,14 @@ package final class Schedule: @unchecked Sendable {
         return lane
     }
 
-    /// For example `Server:42`.
+    /// Returns the short form of a place, for example `Server:42`.
     private static func place(_ origin: RunLoop.Origin) -> String {
         let file = origin.file.split(separator: "/").last ?? ""
         return "\(file.hasSuffix(".swift") ? file.dropLast(6) : file):\(origin.line)"
     }
 
-    /// Chooses the job that a thread runs next, of those that wait there, at least one; usually the first. `nil` if the
-    /// thread must first take in the jobs that are on their way.
+    /// Chooses the job that a thread runs next, of at least one that wait there; usually the first.
+    /// - Returns: `nil` if the thread must first take in the jobs that are on their way.
     func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int? {
         let waiting = waiting[thread]!
         let lanes = jobs.map { job in waiting.first { $0.address == job.address }!.lane }
@@ -391,7 +393,7 @@ package final class Schedule: @unchecked Sendable {
             (lastStep, lastDeparture) = (step, departure)
             return begin(jobs[place], of: lane, at: place, on: thread)
         }
-        // Only the first of several jobs of a lane can be next. Jobs on their way come after those that have come.
+        // Only the first of several jobs of a lane can be next. Jobs on their way come after jobs that have arrived.
         var options: [Int] = []
         for lane in lanes + waiting.filter(\.isOnItsWay).map(\.lane) where !options.contains(lane) {
             options.append(lane)
@@ -410,7 +412,7 @@ package final class Schedule: @unchecked Sendable {
         return place
     }
 
-    /// A call has ended on a thread; if it was a job, the job has come to rest.
+    /// Records that a call has ended on a thread; a job has then come to rest.
     func callEnded(_ call: Call?, on thread: (number: Int, name: String)) {
         let lane = lane(after: call, on: thread)
         lastLanes[thread.number] = lane
@@ -419,7 +421,7 @@ package final class Schedule: @unchecked Sendable {
         tasks[thread.number]?.isRunning = false
     }
 
-    /// Chooses one of so many possibilities; the first one is the usual one.
+    /// Chooses one of `count` possibilities, of which the first is the usual one.
     ///
     /// - Parameter asker: the thread that asks; `nil` for the world around the threads.
     func choose(
@@ -434,33 +436,34 @@ package final class Schedule: @unchecked Sendable {
         return running(on: asker.number) ?? (asker.number == 0 ? nil : lane(ofThread: asker.number, asker.name))
     }
 
-    /// Whether something unusual happens. The asker is `nil` for the world around the threads.
+    /// Chooses whether something unusual happens. The asker is `nil` for the world around the threads.
     func mayHappen(_ what: String, on asker: (number: Int, name: String)?) -> Bool {
         fault(what, by: lane(ofAsker: asker), of: what, atMost: .max) == 1
     }
 
-    /// Whether something unusual happens after the call that has ended last on a thread, if any, or a step of a task.
+    /// Chooses whether something unusual happens after a step of a task, or after the call that has most recently ended
+    /// on a thread.
     func mayHappen(
         _ what: String, atMost most: Int, after call: Call?, on thread: (number: Int, name: String)
     ) -> Bool {
         fault(what, by: lane(after: call, on: thread), of: what, atMost: most) == 1
     }
 
-    /// The lane of the step or handler that has just ended on a thread, or of the thread.
+    /// Returns the lane of the step or handler that has just ended on a thread, or the thread's own lane.
     private func lane(after call: Call?, on thread: (number: Int, name: String)) -> Int {
         if let running = running(on: thread.number) { return running }
         let lane = lane(ofThread: thread.number, thread.name)
         return call.map { self.lane(of: $0, on: lane) } ?? lane
     }
 
-    /// Whether something unusual happens, and which of several possibilities.
+    /// Chooses whether something unusual happens, and which of several possibilities.
     ///
     /// - Parameters:
-    ///   - what: the event, with its place if that is within a handler.
+    ///   - what: the event, with its place within a handler, if any.
     ///   - asker: the lane that asks; `nil` at a place within a handler, and in the world's turn.
     ///   - kind: the event.
-    ///   - most: how often the kind may still happen.
-    ///   - count: the number of possibilities; the first is that nothing happens.
+    ///   - most: the number of times that the kind may still happen.
+    ///   - count: the number of possibilities, including the first: nothing happens.
     ///   - words: the words for each possibility; `nil` if there are two, which follow from the event.
     /// - Returns: the number of the possibility.
     func fault(

@@ -1,32 +1,33 @@
 internal import CShims
 package import RunLoopCore
 
-/// The waits of simulated threads for a signal at an address: those of conditions, semaphores and locks of the C library,
-/// and of futexes.
+/// The waits of simulated threads for a signal at an address, made by conditions, semaphores and locks of the C
+/// library, and by futexes.
 package enum AddressWaits {
     private struct Wait {
         let thread: ObjectIdentifier
         let address: UInt
-        /// A signal for other bits does not count.
+        /// The bits of the wait; a signal for other bits does not count.
         let bits: UInt32
         /// Ends the wait before its limit.
         let end: @Sendable () -> Void
     }
 
-    /// Notes the place in the program where the calling thread is, for reports; the result describes it, if it can.
+    /// Notes the place in the program where the calling thread is, for reports. The returned closure describes the
+    /// place, if it can.
     package static let capturesPlaces = Locked<(@Sendable () -> @Sendable () -> String?)?>(nil)
 
-    /// In the order in which they began.
+    /// The waits, in the order in which they began.
     private static let all = Locked<[Wait]>([])
 
-    /// Calls `body` with the waits. Swift's runtime may use locks of its own for it, and these signal nobody.
+    /// Calls `body` with the waits. The locks that Swift's runtime may use meanwhile signal no simulated thread.
     private static func withAll<Result>(_ body: (inout [Wait]) -> Result) -> Result {
         let answers = rlk_set_simulated(nil)
         defer { rlk_set_simulated(answers) }
         return all.withLock(body)
     }
 
-    /// - Parameter end: called on any thread if the address is signalled, without a lock.
+    /// - Parameter end: called without a lock, on any thread, if the address is signalled.
     static func begin(
         of thread: AnyObject, at address: UInt, bits: UInt32, end: @escaping @Sendable () -> Void
     ) {
@@ -39,9 +40,9 @@ package enum AddressWaits {
         withAll { $0.contains { $0.thread == ObjectIdentifier(thread) } }
     }
 
-    /// Ends the wait of a thread, if it has one.
+    /// Ends the wait of a thread, if there is one.
     ///
-    /// - Returns: whether it had one, and was not signalled.
+    /// - Returns: `true` if the thread had a wait that was not signalled.
     @discardableResult
     static func end(of thread: AnyObject) -> Bool {
         let wasWaiting = withAll { waits in
@@ -55,7 +56,7 @@ package enum AddressWaits {
 
     /// Ends the first waits at an address for one of the bits. Any thread.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of waits ended.
     static func signal(_ address: UInt, bits: UInt32, most: Int) -> Int {
         let signalled = withAll { waits in
             let signalled = waits.filter { $0.address == address && $0.bits & bits != 0 }.prefix(most)

@@ -2,7 +2,8 @@ internal import RunLoopCore
 
 /// The dated events that the world around the threads of a simulation causes: bytes arrive, a host fails.
 struct Agenda {
-    /// By date; equal dates keep their order. Most events come last, where inserting them moves nothing.
+    /// The events and their dates, by date; equal dates keep their order. Most events come last, where inserting them
+    /// moves nothing.
     private var entries: ArraySlice<(date: RunLoop.Instant, appointment: Appointment)> = []
 
     mutating func insert(_ appointment: Appointment, at date: RunLoop.Instant) {
@@ -27,13 +28,14 @@ struct Agenda {
         mutating get { firstDate.map { ($0, entries.first!.appointment.description) } }
     }
 
-    /// Takes out the next event, if it is due by that date.
+    /// Removes and returns the next event, if it is due by `date`.
     mutating func takeFirst(until date: RunLoop.Instant) -> Appointment? {
         guard let firstDate, firstDate <= date else { return nil }
         return entries.removeFirst().appointment
     }
 
-    /// Takes out one of the events with the earliest date, if they are due by then: the first event of some lane.
+    /// Removes and returns one of the events with the earliest date, if they are due by `date`: the first event of some
+    /// lane.
     ///
     /// - Parameter choose: chooses among several lanes.
     mutating func takeAny(until date: RunLoop.Instant, _ choose: ([String]) -> Int) -> Appointment? {
@@ -48,7 +50,7 @@ struct Agenda {
         return entries.remove(at: firsts[chosen].index).appointment
     }
 
-    /// Takes out all events, which will not happen. Call them off: an event may be kept by an object that it keeps.
+    /// Removes all events, which then do not happen. Call them off: an event may be kept by an object that it keeps.
     mutating func removeAll() -> [Appointment] {
         defer { entries.removeAll() }
         return entries.map(\.appointment)
@@ -61,14 +63,14 @@ package final class Appointment: Sendable, CustomStringConvertible {
     private nonisolated(unsafe) var action: (() -> Void)?
     private let what: StaticString
     let host: String
-    /// The host that it comes from, if that is another host.
+    /// The host that causes the event, if it is another host.
     private let sender: String?
 
     init(_ what: StaticString, from sender: String?, _ host: String, _ action: @escaping () -> Void) {
         (self.what, self.sender, self.host, self.action) = (what, sender, host, action)
     }
 
-    /// The lane: events with equal dates keep their order only within a lane.
+    /// The lane of the event: events with equal dates keep their order only within a lane.
     var lane: String { sender.map { "\($0) to \(host)" } ?? description }
 
     /// For example `bytes arrive on server`.
@@ -76,7 +78,7 @@ package final class Appointment: Sendable, CustomStringConvertible {
 
     var isOff: Bool { action == nil }
 
-    /// Calls the event off. Harmless when repeated, or too late.
+    /// Calls the event off. Harmless when repeated or too late.
     package func callOff() {
         action = nil
     }

@@ -19,7 +19,7 @@ extension Trace.Event {
 }
 
 extension History.Event {
-    /// The words in a picture, without the thread.
+    /// The words of the event in a picture, without the thread.
     fileprivate var words: String {
         switch what {
         case .began, .ended: ""
@@ -36,13 +36,14 @@ extension History.Event {
 }
 
 extension RunLoop {
-    /// The words for a called item, with the place where it was made.
+    /// Returns the words for a called item, with the place where it was made.
     static func words(_ kind: ItemKind, _ name: String?, _ origin: Origin) -> String {
         "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))"
     }
 }
 
-/// The first 48 bytes of a message in quotes, with escapes as in JSON; `nil` if it is empty or is not text.
+/// Returns the first 48 bytes of a message in quotes, with escapes as in JSON; `nil` if the message is empty or is not
+/// text.
 func messageText(of bytes: some Collection<UInt8>) -> String? {
     guard !bytes.isEmpty else { return nil }
     var start = Array(bytes.prefix(48))

@@ -2,7 +2,7 @@ internal import RunLoopCore
 
 /// The last events of a simulation's threads and hosts, each in its lane, from which a picture is drawn.
 ///
-/// It is a ring, and so costs the same however long the simulation runs. Words are made when they are read.
+/// The history is a ring, which costs the same however long the simulation runs. Words are made when they are read.
 final class History: Sendable {
     /// A past event.
     struct Event {
@@ -13,7 +13,7 @@ final class History: Sendable {
     }
 
     enum What {
-        /// The lane begins, because its host has a process now.
+        /// The lane begins because its host now has a process.
         case began
         case ended
         ///   - thread: the thread of the event, if not the first thread of the lane.
@@ -21,22 +21,22 @@ final class History: Sendable {
         ///   - owner: the lane of the thread on which the task runs.
         case step(String, owner: String)
         case loop(RunLoop.TraceEvent, thread: String?)
-        ///   - text: the beginning of the message, if it is recorded and is text.
+        ///   - text: the beginning of the message, if the message is recorded and is text.
         case message(HostMessage, from: String, text: String?)
     }
 
     struct Lane {
         var name: String
-        /// Whether the lane has a thread.
+        /// `true` while the lane has a thread.
         var isAlive = false
-        /// Whether it had one before the first remembered event.
+        /// `true` if the lane had a thread before the first remembered event.
         var wasAlive = false
     }
 
     private struct State {
-        /// The lanes, in the order in which they came.
+        /// The lanes, in the order of their appearance.
         var lanes: [Lane] = []
-        /// The events; once it is full, the oldest is at `first`.
+        /// The events; once the ring is full, the oldest is at `first`.
         var ring: [Event] = []
         var first = 0
         /// The number of earlier events that a picture would show.

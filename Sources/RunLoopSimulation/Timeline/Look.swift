@@ -1,6 +1,6 @@
 internal import RunLoopCore
 
-/// A look at the threads of a simulation at one position of its trace.
+/// A look at the threads of a simulation at one position in its trace.
 package final class Look: Sendable {
     private let target: Int
     /// The number of entries so far.
@@ -9,24 +9,24 @@ package final class Look: Sendable {
 
     /// - Parameters:
     ///   - position: the number of earlier entries of the trace.
-    ///   - report: receives a line for each thread, and lines for what it waits for; the last call before the next entry
+    ///   - report: receives a line for each thread, and lines for its waits; the last call before the next entry
     ///     counts.
     package init(at position: Int, _ report: @escaping @Sendable ([String]) -> Void) {
         (target, self.report) = (position, report)
     }
 
-    /// An entry of the trace was recorded.
+    /// Counts a recorded entry of the trace.
     package func advance() {
         state.withLock { $0.position += 1 }
     }
 
-    /// The program has ended; a position that has not come is this one.
+    /// Takes the look at the end of the program, if the position has not been reached.
     func end(_ lookAround: () -> [String]) {
         state.withLock { $0.position = max($0.position, target) }
         take(lookAround)
     }
 
-    /// Looks if the position has come, or was passed where nobody could look.
+    /// Takes the look at the position, or as soon as possible after it.
     func take(_ lookAround: () -> [String]) {
         let isNow = state.withLock { state in
             guard state.position == target || state.position > target && !state.isTaken else { return false }

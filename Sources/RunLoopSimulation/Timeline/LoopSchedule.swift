@@ -5,11 +5,11 @@ final class LoopSchedule: CallSchedule {
     private unowned let timeline: Timeline
     private let schedule: Schedule
     private let thread: Timeline.Thread
-    /// Whether the call that ends next has done nothing since the last one ended.
+    /// `true` if the call that ends next has done nothing since the previous one ended.
     private var isOver = false
     /// The calls that are under way, the innermost last.
     private var calls: [Schedule.Call] = []
-    /// The call that has ended last.
+    /// The call that has most recently ended.
     private(set) var lastCall: Schedule.Call?
 
     init(_ schedule: Schedule, of thread: Timeline.Thread, on timeline: Timeline) {
@@ -41,7 +41,7 @@ final class LoopSchedule: CallSchedule {
     }
 
     func callBegins(_ kind: RunLoop.ItemKind, named name: String?, at origin: RunLoop.Origin) {
-        // The name of a job has its number in the process, which is another one each time.
+        // The name of a job contains its number in the process, which differs each time.
         calls.append(Schedule.Call(name: kind == .executor ? nil : name, origin: origin))
     }
 

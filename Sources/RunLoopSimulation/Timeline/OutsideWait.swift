@@ -2,9 +2,9 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// A wait in real time, for a thread that awaits something outside of its simulation.
+/// A wait in real time, for a thread that awaits something outside its simulation.
 final class OutsideWait: Sendable {
-    /// Readable when the wait is to end.
+    /// A descriptor that is readable when the wait is to end.
     private let bell = rlk_eventfd()
 
     init() {
@@ -21,16 +21,16 @@ final class OutsideWait: Sendable {
         _ = write(bell, &one, 8)
     }
 
-    /// Waits until one of the descriptors is ready, or somebody rings.
+    /// Waits until one of the descriptors is ready, or `ring()` is called.
     ///
-    /// - Returns: how long that took.
+    /// - Returns: the time that this took.
     func wait(for requests: [pollfd], atMost limit: Duration) -> Duration {
-        // With the clocks of the real world.
+        // Measured with the clocks of the real world.
         let flag = rlk_set_simulated(nil)
         defer { rlk_set_simulated(flag) }
         let start = ContinuousClock.now
         var requests = [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)] + requests
-        // A millisecond more, because the rest of one counts as none.
+        // One millisecond more, because a fraction counts as none.
         let milliseconds = limit.saturatedNanoseconds / 1_000_000 + 1
         if poll(&requests, nfds_t(requests.count), Int32(clamping: milliseconds)) > 0, requests[0].revents != 0 {
             var rings: UInt64 = 0

@@ -1,32 +1,33 @@
 extension Simulation {
-    /// The marks of a simulation, or of many: how often each was met. A value and `Sendable`.
+    /// The marks of one or many simulations: how often each was met. A `Sendable` value.
     ///
     /// A test that passes may have passed because nothing interesting happened: no packet was lost, no key was evicted.
     /// A mark names such a moment, and a test that requires it fails when it was never met.
     public struct Marks: Sendable, Hashable {
-        /// How often each mark was met, by name. Zero for a mark whose condition was asked for, and never held.
+        /// The number of times that each mark was met, by name; zero for a mark whose condition was evaluated and never
+        /// held.
         public private(set) var counts: [String: Int]
 
-        /// Creates marks with these counts; none unless given.
+        /// Creates marks with these counts; none by default.
         public init(_ counts: [String: Int] = [:]) {
             self.counts = counts
         }
 
-        /// How often a mark was met; zero for one that nobody has set. O(1).
+        /// Returns the number of times that a mark was met; zero for an unknown mark. O(1).
         public subscript(mark: String) -> Int { counts[mark] ?? 0 }
 
-        /// Those of `required` that were not met, in the same order. O(1) for each.
+        /// Returns the elements of `required` that were not met, in the same order. O(1) for each.
         public func missing(of required: some Sequence<String>) -> [String] { required.filter { self[$0] == 0 } }
 
-        /// The marks that were asked for and never met, sorted.
+        /// The marks whose condition was evaluated and never held, sorted.
         public var unmet: [String] { counts.keys.filter { self[$0] == 0 }.sorted() }
 
-        /// Adds the counts of others.
+        /// Adds the counts of other marks.
         public mutating func add(_ others: Self) {
             counts.merge(others.counts, uniquingKeysWith: +)
         }
 
-        /// Adds one for each mark that a run has met, however often it has.
+        /// Adds one for each mark that a run has met, however often.
         package mutating func addRun(_ run: Self) {
             for (mark, count) in run.counts { meet(mark, count > 0) }
         }
@@ -43,7 +44,7 @@ extension Simulation {
 }
 
 extension Simulation.Marks: CustomStringConvertible {
-    /// A line for each mark, sorted by name: the count, and the name.
+    /// A line for each mark, sorted by name, with the count and the name.
     public var description: String {
         let sorted = counts.sorted { $0.key < $1.key }
         let width = sorted.map { "\($0.value)".count }.max() ?? 0
@@ -54,8 +55,8 @@ extension Simulation.Marks: CustomStringConvertible {
 }
 
 extension Simulation {
-    /// Marks a moment that a test of this program should meet now and then, such as `a vote was refused`. Nothing else
-    /// changes, and the trace does not show it.
+    /// Marks a moment that a test of this program should reach now and then, such as `a vote was refused`. Nothing else
+    /// changes, and the trace does not show the mark.
     ///
     /// ```swift
     /// simulation.sometimes("a vote was refused", if: reply.isRefused)
@@ -68,11 +69,11 @@ extension Simulation {
     ///
     /// - Parameters:
     ///   - mark: the name of the mark: a sentence in the past tense.
-    ///   - isMet: whether it is met now. A mark that is never met has the count zero.
+    ///   - isMet: the condition of the mark. A mark that is never met has the count zero.
     public func sometimes(_ mark: String, if isMet: Bool = true) {
         timeline.meet(mark, isMet)
     }
 
-    /// The marks of the simulation so far: how often each was met. They stay when the simulation is over. Any thread.
+    /// The marks of the simulation so far: how often each was met. Valid after the simulation has ended. Any thread.
     public var marks: Marks { timeline.marks }
 }

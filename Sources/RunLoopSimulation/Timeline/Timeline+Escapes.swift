@@ -3,9 +3,9 @@ internal import Glibc
 internal import RunLoopCore
 
 extension Timeline {
-    /// Notes that something has left the simulation, or has come from outside.
+    /// Notes that something has left the simulation, or has entered it from outside.
     ///
-    /// - Parameter what: makes the line from the thread's name and the time.
+    /// - Parameter what: returns the line, given the thread's name and the time.
     func noteEscape(to thread: Thread, _ what: (String, RunLoop.Instant) -> String) {
         let escape = state.withLock { state in
             let escape = what(thread.name, state.clock.now)
@@ -16,22 +16,22 @@ extension Timeline {
         record(thread) { .note("escape: \(escape)", thread: $0) }
     }
 
-    /// Notes that the calling thread, one of the simulation, does something that reaches beyond it, unless the time is
-    /// held for something outside.
+    /// Notes that the calling thread, one of the simulation's, does something that reaches beyond it, except while the
+    /// time is held for something outside.
     func noteEscape(of thread: Thread, _ what: String) {
         noteEscapeOnce(to: thread, "\(thread.name) \(what)")
     }
 
-    /// Notes that the calling thread has done something to a thread of the simulation, unless it is one itself, or the time
-    /// is held for something outside.
+    /// Notes that a thread outside the simulation has done something to one of its threads, except while the time is
+    /// held for something outside.
     func noteTouch(of thread: Thread, _ what: @autoclosure () -> String) {
         if rlk_is_answered_from(answersCalls) == 0, isOutside(thread) {
             noteEscapeOnce(to: thread, "a thread outside of the simulation \(what())")
         }
     }
 
-    /// Whether the calling thread is none of the simulation, to which it may do something. Threads that end with their
-    /// process hear of it even from threads that have ended already.
+    /// Returns `true` if the calling thread is not one of the simulation's and may touch its threads. Threads that end
+    /// with their process may still be touched by threads that have ended already.
     private func isOutside(_ thread: Thread) -> Bool {
         let own = pthread_self()
         return state.withLock { state in
@@ -39,7 +39,7 @@ extension Timeline {
         }
     }
 
-    /// - Parameter what: the escape; with the time and the caller it becomes a line.
+    /// - Parameter what: the escape; the time and the caller complete the line.
     private func noteEscapeOnce(to thread: Thread, _ what: String) {
         let isNew = state.withLock { state in
             let isAwaited = state.holds.contains { $0.what != nil }

@@ -1,10 +1,10 @@
 internal import RunLoopCore
 
 extension Timeline {
-    /// Holds the time where it is.
+    /// Holds virtual time where it is.
     ///
-    /// - Parameter what: the awaited event; `nil` for a wait that may be for another thread of the simulation. Then
-    ///   nobody is told of it.
+    /// - Parameter what: the awaited event; `nil`, which reports leave out, for a wait that may be for another thread
+    ///   of the simulation.
     /// - Returns: the number of the hold.
     func hold(_ thread: Thread, for what: String?, _ limit: Duration) -> Int {
         change { state in

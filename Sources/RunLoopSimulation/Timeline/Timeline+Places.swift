@@ -1,9 +1,9 @@
 internal import RunLoopCore
 
-/// Something that may happen at any moment.
+/// An event that may happen at any moment.
 struct Occasion: Sendable {
     let what: String
-    /// The number of times that it may still happen.
+    /// The number of times that the event may still happen.
     var left: Int
     let action: @Sendable () -> Void
 }
@@ -17,8 +17,8 @@ extension Timeline {
 
     /// Starts the chosen occasions, in the order in which they were registered.
     ///
-    /// - Parameter choose: the words for an occasion, if it is to happen.
-    /// - Returns: whether any was chosen.
+    /// - Parameter choose: returns the words for an occasion that is to happen, or `nil`.
+    /// - Returns: `true` if any was chosen.
     @discardableResult
     func startOccasions(_ choose: (Schedule, Occasion) -> String?) -> Bool {
         guard let schedule else { return false }
@@ -28,7 +28,7 @@ extension Timeline {
             guard occasion.left > 0, let words = choose(schedule, occasion) else { continue }
             isAnyChosen = true
             occasions.withLock { $0[index].left -= 1 }
-            // In the world's turn, because an occasion may end the thread that chose it.
+            // An event of the world, because an occasion may end the thread that chose it.
             let test = state.withLock { _ in main.lane }
             _ = self.schedule(at: now, "what may happen", on: test) { [unowned self] in
                 note(words, of: test)

@@ -58,7 +58,7 @@ extension Timeline {
 
     // MARK: Looks and marks
 
-    /// Looks if the position has come, when the lock is not held.
+    /// Takes the look if its position has come, while the lock is not held.
     func takeLook() {
         look?.take(lookAround)
     }
@@ -73,19 +73,19 @@ extension Timeline {
 
     // MARK: The standing
 
-    /// A thread that has not ended, as it stands.
+    /// A thread that has not ended, and its state.
     struct Stand {
         let thread: Thread
         let rest: Rest
-        /// Whether another thread has woken it.
+        /// `true` if another thread has woken this one.
         let isWoken: Bool
-        /// The time since which it has been at rest.
+        /// The time since which the thread has been at rest.
         let quietSince: RunLoop.Instant
         let loop: UnownedReference<RunLoop>?
-        /// Words for the lock that it waits for.
+        /// Words for the lock that the thread waits for.
         private let lock: String?
 
-        /// Words for the signal that it waits for.
+        /// Words for the signal that the thread waits for.
         var awaitedWords: String { thread.awaitedWords(lock) }
 
         init(of thread: Thread, in state: inout State) {
@@ -105,7 +105,7 @@ extension Timeline {
 }
 
 extension Timeline.State {
-    /// The threads that have not ended, in the order in which they were started, and what each waits for.
+    /// Lists the threads that have not ended, in the order in which they were started, and their waits.
     mutating func lookAround() -> [String] {
         let now = clock.now
         return livingThreads.flatMap { thread -> [String] in

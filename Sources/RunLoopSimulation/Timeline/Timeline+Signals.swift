@@ -2,7 +2,7 @@ internal import CShims
 internal import RunLoopCore
 
 extension Timeline {
-    /// A wait of the thread for a signal at an address begins: a signal counts from now on.
+    /// Begins a thread's wait for a signal at an address: a signal counts from now on.
     func beginWait(_ thread: Thread, at address: UInt, bits: UInt32) {
         let number = count(thread)
         AddressWaits.begin(of: thread, at: address, bits: bits) { [self] in
@@ -22,7 +22,7 @@ extension Timeline {
         }
     }
 
-    /// Counts a begin or an end of a wait.
+    /// Counts the beginning or the end of a wait.
     @discardableResult
     private func count(_ thread: Thread) -> Int {
         change { _ in
@@ -33,7 +33,7 @@ extension Timeline {
 
     /// Makes the thread wait for its signal, but not beyond a date.
     ///
-    /// - Returns: whether it came.
+    /// - Returns: `true` if the signal came.
     func waitForSignal(_ thread: Thread, until date: RunLoop.Instant) -> Bool {
         work(thread, until: date) { !AddressWaits.isWaiting(thread) }
         count(thread)
@@ -45,14 +45,14 @@ extension Timeline {
     private static let patience = Duration.milliseconds(50)
 
     /// Makes the thread wait for its signal. If its simulation or process ends first, the thread ends where it waits,
-    /// and runs nothing more of the program.
+    /// without running any more of the program.
     func waitForSignal(_ thread: Thread, of what: String) {
         let hold = schedule == nil ? hold(thread, for: nil, Self.patience) : nil
         defer { if let hold { releaseHold(hold) } }
         wait(thread, for: what, nil)
     }
 
-    /// Makes the thread wait until a lock is given back, but not beyond a date, if another thread of the simulation has
+    /// Makes the thread wait until a lock is released, but not beyond a date, if another thread of the simulation holds
     /// the lock.
     func waitForLock(
         _ thread: Thread, _ lock: FoundLock, bits: UInt32, until date: RunLoop.Instant?
@@ -69,7 +69,7 @@ extension Timeline {
         let outcome = rest(thread) { state in
             guard AddressWaits.isWaiting(thread) else { return false }
             thread.rest = .signal
-            // Nobody outside can help, and the first thread has nobody to tell.
+            // No thread outside can help, and the first thread has no caller to report to.
             if let threads = state.hopelessWaits(from: state.livingThreads[0]) { state.fail(threads) }
             return true
         }.outcome
@@ -83,13 +83,13 @@ extension Timeline {
 }
 
 extension Timeline.State {
-    /// Words for the lock that a thread waits for, if it is one.
+    /// Returns words for the lock that a thread waits for, if any.
     mutating func lock(of thread: Timeline.Thread) -> String? { thread.awaited?.lock.flatMap { words(for: $0) } }
 
-    /// Words for a lock that a thread of the simulation has; `nil` if none has it.
+    /// Returns words for a lock that a thread of the simulation holds; `nil` if none holds it.
     fileprivate mutating func words(for lock: Timeline.FoundLock) -> String? {
         let number = lock.holder
-        // The lock has been given back, or its holder is not known. A thread that has not begun has no number either.
+        // The lock has been released, or its holder is not known. A thread that has not begun has no number either.
         guard number != 0 else { return nil }
         if let thread = livingThreads.first(where: { $0.lockNumber == number }) {
             return "a lock of \(quoted(thread.name))"
@@ -97,8 +97,8 @@ extension Timeline.State {
         return endedThreads[number].map { "a lock of \(quoted($0)), which was ended where it was" }
     }
 
-    /// The threads from this one on, each of which waits for a lock of the next, if that can never be given back: because
-    /// of a circle, or because the last one has ended.
+    /// Returns the threads from `first` on, each of which waits for a lock of the next, if that lock can never be
+    /// released: because of a circle, or because the last one has ended.
     fileprivate mutating func hopelessWaits(from first: Timeline.Thread) -> [Timeline.Thread]? {
         var chain = [first]
         while case .signal = chain.last!.rest, let holder = chain.last!.awaited?.lock?.holder, holder != 0 {

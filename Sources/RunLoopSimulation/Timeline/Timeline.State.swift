@@ -8,12 +8,12 @@ extension Timeline {
         let thread: Thread
         let what: String?
         let limit: Duration
-        /// The length of the waits for it so far, in real time.
+        /// The real time waited for the hold so far.
         var waited = Duration.zero
     }
 
-    /// The time. A thread that is alone moves it without the lock, any other under the lock; the thread whose turn it
-    /// is reads it without.
+    /// The virtual time. A thread that is alone moves it without the lock, any other under the lock; the thread whose
+    /// turn it is reads it without.
     final class Clock: Sendable {
         private let nanoseconds = Atomic<Int64>(0)
 
@@ -26,40 +26,40 @@ extension Timeline {
     /// The next turn.
     enum Next {
         case thread(Thread)
-        /// That of the world around the threads, which the thread takes that has rested last.
+        /// The turn of the world around the threads, taken by the thread that has most recently come to rest.
         case world
-        /// The simulation waits for a thread outside of it.
+        /// No turn: the simulation waits for a thread outside.
         case nobody
     }
 
     struct State {
         let clock: Clock
-        /// The limits of threads' waits: later events count as never. Those of one thread are nested: the last one is
-        /// in force.
+        /// The limits of threads' waits: later events count as never. The limits of one thread are nested, and the last
+        /// is in force.
         var horizons: [(thread: Thread, date: RunLoop.Instant)] = []
         /// The time when the simulation began to end.
         var closed: RunLoop.Instant?
         /// The number of processes that have begun to end and still have threads.
         var endingProcesses = 0
-        /// Whether anything has begun to end.
+        /// `true` once anything has begun to end.
         var isEnding = false
 
-        /// The threads that have not ended, in the order in which they were started. Each is retained from its start to
-        /// its end. Threads that have ended cost nothing.
+        /// The threads that have not ended, in the order in which they were started. Each thread is retained from its
+        /// start to its end, and costs nothing afterwards.
         // Unmanaged, because each choice of the next turn looks at all of them: see `Thread`.
         var living: [Unmanaged<Thread>] = []
 
         var livingThreads: [Thread] { living.map { $0.takeUnretainedValue() } }
         /// The number of threads ever started.
         var threadCount = 0
-        /// The names of threads that were ended where they were, and never give back their locks, by the locks' numbers.
+        /// The names of threads that were ended where they were, and never release their locks, by the locks' numbers.
         var endedThreads: [Int32: String] = [:]
         var agenda = Agenda()
         /// The time before which nothing on the agenda happens.
         var nextEvent = RunLoop.Instant.distantFuture
         /// The next event of the agenda, in the world's turn.
         var event: Appointment?
-        /// Whether it is the world's turn, on the thread that has rested last.
+        /// `true` during the world's turn, on the thread that has most recently come to rest.
         var isActing = false
         let schedule: Schedule?
         let look: Look?
@@ -67,7 +67,8 @@ extension Timeline {
         let history: History?
         /// The running thread, while it asks whether it may continue.
         var givesWay: Thread?
-        /// The threads that rest at a place within a handler. Others of their processes wait until they have gone on.
+        /// The threads that rest at a place within a handler. Other threads of their processes wait until they have
+        /// continued.
         var withinHandlers: [Thread] = []
         /// The holds on the time, in the order in which they were taken.
         var holds: [HeldTime] = []
@@ -76,15 +77,15 @@ extension Timeline {
         /// The real time for which the simulation still waits outside if its first thread is blocked and nothing else
         /// can happen.
         var patience: Duration
-        /// Whether anybody has held the time for something outside.
+        /// `true` once the time has been held for something outside.
         var hasBeenHeld = false
-        /// Whether the world, in its turn, waits for an event from outside.
+        /// `true` while the world, in its turn, waits for an event from outside.
         var isWaitingOutside = false
-        /// The wait for events from outside, made for the first hold.
+        /// The wait for events from outside, created with the first hold.
         var outside: OutsideWait?
         var lines: [String] = []
         var escapes: [String] = []
-        /// The escapes that were reported already, without their times and places: each is reported once.
+        /// The escapes reported so far, without their times and places: each is reported once.
         var knownEscapes: Set<String> = []
 
         // Mutating, because a nonmutating method would copy the whole state.
@@ -120,13 +121,14 @@ extension Timeline {
             return chooseOther(than: chooseUsual())
         }
 
-        /// Lets any thread that has something to do now go first, in an explored simulation; the thread that usually
+        /// In an explored simulation, lets any thread that has something to do now go first; the thread that usually
         /// goes first has its turn later.
         @inline(never)
         private mutating func chooseOther(than usual: Next) -> Next {
             guard case .thread(let first) = usual, first.outcome == .woke, !isEnding, let schedule else { return usual }
             let ready = livingThreads.filter { isReady($0) && !isHeldUp($0) }
-            // A thread that gives way would have continued, and one within a handler goes on before others of its process.
+            // A thread that gives way would have continued, and one within a handler continues before others of its
+            // process.
             let place =
                 givesWay.take().flatMap { thread in ready.firstIndex { $0 === thread } }
                 ?? ready.firstIndex { $0 === first }
@@ -142,7 +144,7 @@ extension Timeline {
             return begin(chosen, .woke)
         }
 
-        /// Whether a thread has something to do now.
+        /// Returns `true` if a thread has something to do now.
         private mutating func isReady(_ thread: Thread) -> Bool {
             switch thread.rest {
             case .none: true
@@ -151,7 +153,7 @@ extension Timeline {
             }
         }
 
-        /// Whether another thread of its process is within a handler.
+        /// Returns `true` if another thread of the same process is within a handler.
         private mutating func isHeldUp(_ thread: Thread) -> Bool {
             !withinHandlers.isEmpty && !withinHandlers.contains { $0 === thread }
                 && withinHandlers.contains { $0.process === thread.process }
@@ -168,7 +170,7 @@ extension Timeline {
                 number: thread.number, name: thread.name, machine: thread.process.machine, reason: reason)
         }
 
-        /// Lets a thread of another process go first, in the middle of a handler, if one has something to do and that is
+        /// Lets a thread of another process go first, in the middle of a handler, if one that has something to do is
         /// chosen.
         mutating func chooseOther(within thread: Thread, at place: String) -> Next? {
             guard !isEnding, let schedule else { return nil }
@@ -229,12 +231,12 @@ extension Timeline {
             }
             if waitsOutside() { return .nobody }
             // Nothing can ever happen again. The first thread that can learn of it does: first threads that are no
-            // service, then those that wait for another thread in vain, then any.
+            // service, then threads that wait for another one in vain, then any.
             let threads = livingThreads
             if let blocked = threads.first(where: { $0.isBlocked && endBegan($0) != nil }) {
                 return begin(blocked, .starved)
             }
-            // Nobody would learn of it. A thread outside may still end the wait.
+            // No thread could learn of it. A thread outside may still end the wait.
             if threads[0].isBlocked, patience > .zero {
                 isWaitingOutside = true
                 return .world
@@ -245,7 +247,7 @@ extension Timeline {
             return begin(starved, .starved)
         }
 
-        /// - Returns: whether something happens by then, so that it is the world's turn.
+        /// - Returns: `true` if an event happens by `date`, so that it is the world's turn.
         private mutating func takeEvent(until date: RunLoop.Instant) -> Bool {
             guard nextEvent <= date else { return false }
             event = schedule != nil && !isEnding ? takeAnyEvent(until: date) : agenda.takeFirst(until: date)
@@ -266,7 +268,7 @@ extension Timeline {
             return appointment
         }
 
-        /// The waiting thread with the earliest horizon, if that is before the date of the next event.
+        /// The waiting thread with the earliest horizon, if the horizon comes before the date of the next event.
         private mutating func limited(before date: RunLoop.Instant) -> Thread? {
             var first: (thread: Thread, date: RunLoop.Instant)?
             for horizon in horizons.reversed() where horizon.date < min(date, first?.date ?? .distantFuture) {
@@ -275,8 +277,8 @@ extension Timeline {
             return first?.thread
         }
 
-        /// Ends the process: each of the threads waits for another one, for ever, and none of the waits can be given
-        /// up.
+        /// Ends the process of the program: each of the threads waits for another one forever, and none of the waits
+        /// can be given up.
         mutating func fail(_ threads: [Thread]) -> Never {
             let waits = threads.compactMap { thread -> String? in
                 let name = quoted(thread.name)
@@ -293,14 +295,14 @@ extension Timeline {
                     + "them not wait")
         }
 
-        /// Whether a thread waits for another thread outside of the simulation.
+        /// Returns `true` if a thread waits for another thread outside the simulation.
         private mutating func waitsOutside() -> Bool {
             livingThreads.contains {
                 if case .latch(let latch) = $0.rest { latch.object.isOutside } else { false }
             }
         }
 
-        /// The first thread that waits at a latch and has not learned that nobody will open it.
+        /// Returns the first thread that waits at a latch and has not learned that it will never open.
         private mutating func tellOfLatch() -> Thread? {
             livingThreads.first {
                 guard case .latch(let latch) = $0.rest else { return false }

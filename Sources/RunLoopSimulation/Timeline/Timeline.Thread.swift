@@ -6,70 +6,72 @@ internal import Synchronization
 extension Timeline {
     /// The event that ends a thread's rest.
     enum Rest {
-        /// It runs, or will run when its turn comes.
+        /// The thread runs, or will run when its turn comes.
         case none
-        /// A deadline, or a wake-up unless the thread is at work.
+        /// The thread rests until a deadline, or until a wake-up if it is not at work.
         case until(RunLoop.Instant, wakeable: Bool)
-        /// The moment when no other thread has anything to do.
+        /// The thread rests until no other thread has anything to do.
         case calm
-        /// The end of another thread.
+        /// The thread rests until another thread has ended.
         case join(UnownedReference<Thread>)
-        /// The moment when another thread opens the latch.
+        /// The thread rests until another thread opens the latch.
         case latch(UnownedReference<LatchState>)
-        /// The signal of a semaphore, a condition or a lock of the C library, or of a futex, without a limit.
+        /// The thread rests, without a limit, until the signal of a semaphore, a condition or a lock of the C library,
+        /// or of a futex.
         case signal
         case ended
     }
 
-    /// A lock that a thread wants, which stays where it is as long as the thread does.
+    /// A lock that a thread wants, at an address that is valid as long as the thread is.
     struct FoundLock {
         let address: UnsafeRawPointer
         let findHolder: @convention(c) (UnsafeRawPointer?) -> Int32
 
-        /// The number of the thread that has it now.
+        /// The number of the thread that holds the lock now.
         var holder: Int32 { findHolder(address) }
     }
 
     /// The signal that a thread waits for without a limit.
     struct Awaited {
         let what: String
-        /// The lock, if it is one.
+        /// The lock, if the thread waits for one.
         let lock: FoundLock?
-        /// Where in the program the thread waits, if somebody can tell.
+        /// Returns the place in the program where the thread waits, if known.
         let place: (@Sendable () -> String?)?
     }
 
-    /// A thread of the simulation, which rests until it is given its turn.
+    /// A thread of the simulation, which rests until it receives its turn.
     final class Thread: @unchecked Sendable {
-        // Unchecked: everything that varies is read and changed under the timeline's lock, or by the thread whose turn it
-        // is. A hand-over of the turn orders these. Nor is it checked for exclusive access: the next turn is chosen with a
-        // look at every living thread. With ten, a turn took 3,596 instructions with checked and counted references, and
-        // takes 2,080.
+        // Unchecked: everything that varies is read and changed under the timeline's lock, or by the thread whose turn
+        // it is. A hand-over of the turn orders these. Exclusive access is not checked either, because choosing the
+        // next turn looks at every living thread. With ten, a turn took 3,596 instructions with checked and counted
+        // references, and takes 2,080.
 
         let name: String
-        /// Its number among the threads of the simulation; they are counted in the order in which they were started.
+        /// The number of the thread in the simulation, in the order in which threads were started.
         let number: Int
-        /// Whether it only serves others, and so is the last to learn that nothing can happen.
+        /// `true` for a thread that only serves others, and so is the last to learn that nothing can happen.
         let isService: Bool
         let process: Process
-        /// The thread of the system, once it runs.
+        /// The system's thread, once this one runs.
         var system: pthread_t?
-        /// The number by which locks know it, which is the kernel's for that thread.
+        /// The number by which locks know the thread, which is the kernel's.
         var lockNumber: Int32 = 0
-        /// The same for those who wait for its end.
+        /// The handle with which others wait for the thread's end.
         var handle: ThreadHandle?
         @exclusivity(unchecked) var loop: UnownedReference<RunLoop>?
         @exclusivity(unchecked) var rest = Rest.none
         @exclusivity(unchecked) var isWoken = false
-        /// The reason for which its last rest ended.
+        /// The reason why the thread's last rest ended.
         @exclusivity(unchecked) var outcome = WaitOutcome.woke
-        /// Counts the begins and ends of its waits for signals: a signal that comes after an end is ignored.
+        /// The number of begins and ends of the thread's waits for signals: a signal that comes after an end is
+        /// ignored.
         @exclusivity(unchecked) var signalWaits = 0
-        /// The signal that it waits for.
+        /// The signal that the thread waits for.
         @exclusivity(unchecked) var awaited: Awaited?
-        /// Called when it ends, before the others have their turn.
+        /// Called when the thread ends, before the others have their turn.
         var ended: @Sendable () -> Void = {}
-        /// The time when it last came to rest.
+        /// The time when the thread last came to rest.
         @exclusivity(unchecked) var lastRest = RunLoop.Instant(nanoseconds: 0)
         @exclusivity(unchecked) var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:] {
             didSet { watchesAny = clockWatch != nil || !watches.isEmpty }
@@ -81,10 +83,10 @@ extension Timeline {
         @exclusivity(unchecked) private var watchesAny = false
 
         private let fiber: OpaquePointer
-        /// Whether it waits for its turn, or is about to.
+        /// `true` while the thread waits for its turn, or is about to.
         @exclusivity(unchecked) private var isParked = true
 
-        /// - Parameter main: the first thread of the simulation, on which all run; `nil` for that one itself.
+        /// - Parameter main: the first thread of the simulation, on which all run; `nil` for the first thread itself.
         init(_ name: String, number: Int, isService: Bool, of process: Process, besides main: Thread?) {
             (self.name, self.number, self.isService, self.process) = (name, number, isService, process)
             let fiber = main.map { rlk_make_fiber($0.fiber) } ?? rlk_make_carrier()
@@ -96,9 +98,9 @@ extension Timeline {
             rlk_free_fiber(fiber)
         }
 
-        /// The lane of its events.
+        /// The lane of the thread's events.
         var lane: String { process.machine ?? name }
-        /// Its name in that lane, unless it is the first thread there.
+        /// The thread's name in its lane; `nil` for the first thread there.
         var nameInLane: String? {
             guard let machine = process.machine, name != machine, number != 0 else { return nil }
             return process.isTest ? name : String(name.dropFirst(machine.count + 1))
@@ -106,52 +108,53 @@ extension Timeline {
 
         // MARK: Its turn
 
-        /// Ends its rest.
+        /// Ends the thread's rest.
         func begin(_ outcome: WaitOutcome) {
             rest = .none
             self.outcome = outcome
         }
 
-        /// Whether it waits, and not works, until a date.
+        /// `true` if the thread waits until a date, and does not work until then.
         var isWaiting: Bool {
             if case .until(_, wakeable: true) = rest { true } else { false }
         }
 
-        /// Whether it waits for a signal without a limit.
+        /// `true` if the thread waits for a signal without a limit.
         var isBlocked: Bool {
             if case .signal = rest { true } else { false }
         }
 
-        /// Words for the signal that it waits for, for its task, and for the place in the program.
+        /// Returns words for the signal that the thread waits for, for its task, and for the place in the program.
         ///
-        /// - Parameter lock: words for the lock, if it is one.
+        /// - Parameter lock: words for the lock, if the thread waits for one.
         func awaitedWords(_ lock: String?) -> String {
             let task = loop?.with { $0.runningJob?.task }.map { "\($0)" }
             let places = [task, awaited?.place?()].compactMap(\.self).map { ", in \($0)" }
             return (lock ?? awaited?.what ?? "a signal") + places.joined()
         }
 
-        /// Whether it is the calling thread, in its own turn.
+        /// `true` if this is the calling thread, in its own turn.
         var isCurrent: Bool { !isParked && system == pthread_self() }
 
-        /// Whether it has ended, and nobody has to wait for that any more.
+        /// `true` once the thread has ended and its end need not be awaited any more.
         var isGone: Bool {
             if case .ended = rest { handle!.isReleased } else { false }
         }
 
-        /// Called by the thread, before it gives its turn away.
+        /// Prepares to pass on the turn. Called by the thread itself.
         func park() { isParked = true }
 
-        /// Called first by the thread: waits for its turn. Does not return if the thread was stopped.
+        /// Waits for the thread's first turn. Called first by the thread itself; does not return if the thread was
+        /// stopped.
         func takeFirstTurn() { hasTurn(isStopped: rlk_begin_fiber(fiber)) }
 
-        /// Called by the thread: gives the turn to another one, and waits until it has it again. Does not return if the
-        /// thread was stopped.
+        /// Gives the turn to another thread, and waits until it comes back. Called by the thread itself; does not
+        /// return if the thread was stopped.
         ///
-        /// Called by the thread, if its turn has come back to it at once.
+        /// Takes back a turn that has returned at once. Called by the thread itself.
         func unpark() { isParked = false }
 
-        /// - Parameter next: `nil` if a thread outside of the simulation will give somebody the turn.
+        /// - Parameter next: `nil` if a thread outside the simulation will give the turn.
         func passTurn(to next: Thread?) { hasTurn(isStopped: rlk_pass_turn(fiber, next?.fiber)) }
 
         private func hasTurn(isStopped: Int32) {
@@ -159,14 +162,14 @@ extension Timeline {
             isParked = false
         }
 
-        /// Called last by the thread: gives the turn to another one. From then on it runs beside the simulation.
+        /// Gives the turn to another thread, and continues beside the simulation. Called last by the thread itself.
         func leave(to next: Thread?) { rlk_leave_carrier(fiber, next?.fiber) }
 
-        /// Called by a thread outside of the simulation, in which nobody has the turn.
+        /// Gives the turn to this thread. Called by a thread outside the simulation, in which no thread has the turn.
         func giveTurn() { rlk_give_turn(fiber) }
 
-        /// Ends the thread where it rests: it runs nothing more of the program, not even a deinit. What its frames hold is
-        /// never released. On the thread itself this takes effect when it next waits for its turn.
+        /// Ends the thread where it rests: it runs nothing more of the program, not even a deinit. The objects held by
+        /// its frames are never released. On the thread itself this takes effect when it next waits for its turn.
         func stop() {
             // A thread that neither waits nor is the calling one runs a simulation of its own.
             let rests = isParked && system != pthread_self()
@@ -185,7 +188,7 @@ extension Timeline {
             return pollfd(fd: watch.descriptor, events: reading | writing, revents: 0)
         }
 
-        /// Whether another thread has woken it, or something that it watches is ready.
+        /// `true` if another thread has woken this one, or a descriptor or clock that it watches is ready.
         @inline(__always)
         var isRoused: Bool { isWoken || (watchesAny && hasReady) }
 
@@ -211,14 +214,14 @@ extension Timeline {
 
     /// The threads of a simulated process, which live and die together, or the test's own threads.
     final class Process: @unchecked Sendable {
-        // Unchecked: what varies is read and changed under the timeline's lock.
+        // Unchecked: variable state is read and changed under the timeline's lock.
 
         /// The machine whose lane its threads share; without one, each of the test's own threads has a lane.
         var machine: String?
         let isTest: Bool
-        /// The time when it began to end.
+        /// The time when the process began to end.
         var ending: RunLoop.Instant?
-        /// Its threads, also those that have ended, as long as somebody has to wait for that.
+        /// The threads of the process, including ended ones whose end must still be awaited.
         var threads: [Thread] = []
 
         init(on machine: String?, isTest: Bool) {
@@ -226,15 +229,16 @@ extension Timeline {
         }
     }
 
-    /// A latch, shared by its waiter and its opener. Its state changes under the lock.
+    /// A latch, shared by its waiter and its opener. Its state changes under the timeline's lock.
     final class LatchState: Sendable {
         let waiter: Thread
-        /// The thread that opens it, if it belongs to the simulation.
+        /// The thread that opens the latch, if it belongs to the simulation.
         let opener: Thread
-        /// Whether a thread of another world opens it; then the simulation cannot know whether it may still open.
+        /// `true` if a thread of another world opens the latch; the simulation then cannot know whether it may still
+        /// open.
         let isOutside: Bool
         let isOpen = Atomic(false)
-        /// Whether the thread has learned that nobody will open it.
+        /// `true` once the waiter has learned that the latch will never open.
         let isTold = Atomic(false)
 
         init(waiter: Thread, opener: Thread, isOutside: Bool) {

@@ -5,13 +5,13 @@ internal import Synchronization
 
 /// The virtual time that all loops of a simulation share, and the order in which their threads run.
 ///
-/// Every loop has a thread, and exactly one thread runs at any moment; the others rest in a wait. When the running one
-/// rests, the next is a woken thread, or else the thread with the earliest deadline, and among equal deadlines the
-/// thread that was started first. Only then does the time move. Events of the world have their own dates, and come
-/// before the deadlines that are equal to them. So a simulation is exact, and the same in every run.
+/// Every loop has a thread, and exactly one thread runs at any moment; the others rest in a wait. When the running
+/// thread rests, the next is a woken thread, or else the thread with the earliest deadline; among equal deadlines, the
+/// thread that was started first. Only then does the time move. Events of the world have dates of their own, and come
+/// before equal deadlines. A simulation is therefore exact, and the same in every run.
 final class Timeline: Sendable {
     let isTraced: Bool
-    /// Whether the history includes the events of loops.
+    /// `true` if the history includes the events of loops.
     let recordsLoops: Bool
     let history: History
     /// The simulation, which outlives its threads.
@@ -19,30 +19,30 @@ final class Timeline: Sendable {
     // callback that uses it would take 125 instructions more.
     nonisolated(unsafe) unowned(unsafe) var owner: AnyObject?
     let clock = Clock()
-    /// When many steps had last been taken, and the rest after them.
+    /// The time when many steps had last been taken, and the rest that followed.
     private let latestSteps = Locked((date: RunLoop.Instant.distantPast, rest: Duration.zero))
-    /// The moment before which the running thread may wait without the lock: as long as it is the only thread and
-    /// nobody has woken it, nothing else can happen before its deadline. Otherwise it is the beginning of time.
+    /// The moment before which the running thread may wait without the lock: as long as it is the only thread and has
+    /// not been woken, nothing else can happen before its deadline. Otherwise the distant past.
     private let soloEnd = Atomic(RunLoop.Instant.distantPast.nanoseconds)
     let state: Locked<State>
     /// The process of the test's own threads, and the first of these.
     let test = Process(on: nil, isTest: true)
     let main: Thread
-    /// Whether the simulation answers its threads' calls to the C library, from `rlk_make_answers`.
+    /// The answers of the simulation to its threads' calls to the C library, at an address from `rlk_make_answers`.
     // Unsafe, because C reads it at this address: on the thread whose turn it is, as it is changed.
     nonisolated(unsafe) let answersCalls: UnsafeMutablePointer<UInt32>
     /// The schedule, if the simulation is explored.
     let schedule: Schedule?
-    /// Events that may be chosen to happen between two handlers, or at a place within one.
+    /// The events that may be chosen to happen between two handlers, or at a place within one.
     let occasions = Locked<[Occasion]>([])
-    /// Whether anything may happen at places within handlers.
+    /// `true` if events may happen at places within handlers.
     let hasPlaces = Atomic(false)
-    /// The marks so far.
+    /// The marks met so far.
     let knownMarks = Locked(Simulation.Marks())
-    /// The lateness of the latest fire so far, and its item, over the loops whose events are recorded.
+    /// The lateness of the latest fire so far, and the item that fired, over the loops whose events are recorded.
     let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 
-    /// A look that somebody asks for.
+    /// The requested look, if any.
     let look: Look?
 
     init(
@@ -75,8 +75,8 @@ final class Timeline: Sendable {
 
     var now: RunLoop.Instant { clock.now }
 
-    /// Makes the thread learn, from now on, when nothing is left to happen until `date`. It delays nobody: time passes
-    /// the date while the thread works, or waits for another thread.
+    /// Wakes `thread` when no event is left before `date`. Delays no other thread: time passes the date while the
+    /// thread works, or waits for another thread.
     func beginHorizon(_ thread: Thread, at date: RunLoop.Instant) {
         change { state in
             let outer = state.horizon(of: thread).map { state.horizons[$0].date }
@@ -99,7 +99,7 @@ final class Timeline: Sendable {
 
     // MARK: Threads
 
-    /// Makes another thread. Its turn comes when the running one rests.
+    /// Makes another thread, whose turn comes when the running one rests.
     func makeThread(named name: String, in process: Process, isService: Bool = false) -> Thread {
         change { state in
             let thread = Thread(name, number: state.threadCount, isService: isService, of: process, besides: main)
@@ -114,7 +114,7 @@ final class Timeline: Sendable {
         history.setAlive(true, thread.lane, at: state.clock.now)
     }
 
-    /// Called first on a thread that was made.
+    /// Waits for the first turn of a new thread. Called first on that thread.
     func awaitTurn(_ thread: Thread) {
         state.withLock { state in
             (thread.system, thread.lockNumber) = (pthread_self(), rlk_own_number())
@@ -134,7 +134,7 @@ final class Timeline: Sendable {
         }
     }
 
-    /// Called last on a thread.
+    /// Ends a thread. Called last on that thread.
     func leave(_ thread: Thread) {
         let ended = thread.ended
         thread.ended = {}
@@ -171,7 +171,7 @@ final class Timeline: Sendable {
         }
     }
 
-    /// Ends the threads of a process where they are: none of them runs anything more, and what they hold is never
+    /// Ends the threads of a process where they are: they run nothing more, and the objects that they hold are never
     /// released. If the calling thread is one of them, the call does not return.
     func kill(_ process: Process) {
         let (threads, own, next) = change { state -> ([Thread], Thread?, Next?) in
@@ -185,7 +185,7 @@ final class Timeline: Sendable {
             }
             return (threads, own, own == nil ? nil : state.chooseNext())
         }
-        // A lock that was given back to one of them is still free.
+        // A lock that was handed to one of the killed threads is still free.
         for lock in threads.compactMap({ $0.awaited?.lock }) {
             _ = AddressWaits.signal(UInt(bitPattern: lock.address), bits: .max, most: 1)
         }
@@ -195,14 +195,14 @@ final class Timeline: Sendable {
         rlk_end_thread()
     }
 
-    /// Rests until another thread has ended. A thread outside of the simulation has no turn to give away.
+    /// Rests until another thread has ended. A thread outside the simulation has no turn to give away.
     func join(_ thread: Thread) {
         let system = pthread_self()
         let own = state.withLock { state in state.livingThreads.first { $0.system == system } }
         if let own { join(thread, from: own) }
     }
 
-    /// Rests until a thread of the system has ended, if it is one of the simulation's.
+    /// Rests until a thread of the system has ended, if the simulation has that thread.
     func join(_ system: pthread_t, from own: Thread) {
         let thread = state.withLock { state in state.livingThreads.first { $0.system == system } }
         if let thread, thread !== own { join(thread, from: own) }
@@ -213,7 +213,7 @@ final class Timeline: Sendable {
         rest(own) { state in
             if case .ended = thread.rest { return false }
             own.rest = .join(UnownedReference(thread))
-            // Only the awaited end ends such a wait, so a circle of waits is reported at once.
+            // Only the end of the awaited thread ends such a wait, so a circle of waits is reported at once.
             var circle = [own]
             while case .join(let next) = circle.last!.rest {
                 circle.append(next.object)
@@ -223,7 +223,7 @@ final class Timeline: Sendable {
         }
     }
 
-    /// Makes every wait end at once as starved, so that all threads can end; waits until they have.
+    /// Makes every wait end at once as starved, so that all threads can end, and waits until they have.
     func close(from own: Thread) {
         let last = change { state in
             state.closed = state.closed ?? state.clock.now
@@ -251,14 +251,14 @@ final class Timeline: Sendable {
 
     // MARK: Waiting
 
-    /// The end of a loop's wait.
+    /// The reason why a loop's wait ended.
     enum WaitEnd {
         case woke
         case starved
-        /// There is something to do, but the thread's horizon has passed.
+        /// The loop has something to do, but the thread's horizon has passed.
         case late
-        /// The simulation or the process has ended, and nothing is left to do, or work has taken time since then. A
-        /// loop that receives work faster than it can do it would never end. The thread is to end.
+        /// The simulation or the process has ended, and nothing is left to do, or work has taken time since then. The
+        /// thread is to end: a loop that receives work faster than it can do it would never end.
         case over
     }
 
@@ -290,7 +290,7 @@ final class Timeline: Sendable {
         return state.withLock { $0.endBegan(thread) == nil } ? .starved : .over
     }
 
-    /// Makes the thread work, without answering, until that date, unless its work is over already.
+    /// Makes the thread work, without answering, until `date`, if its work is not done already.
     func work(_ thread: Thread, until date: RunLoop.Instant, unless isOver: () -> Bool = { false }) {
         rest(thread) { state in
             guard date > state.clock.now, !isOver() else { return false }
@@ -299,10 +299,11 @@ final class Timeline: Sendable {
         }
     }
 
-    /// The rest of a task or thread that has taken many steps; `nil` if time has passed since as many steps before.
+    /// Returns the rest of a task or thread that has taken many steps; `nil` if time has passed since as many steps
+    /// before.
     ///
-    /// Such a one may wait, without a pause, for something that another one or the clock will bring. On a real machine
-    /// its steps take time. The rests double, so it waits at most twice as long as it has to.
+    /// A task or thread that takes many steps may be polling for something that another one or the clock will bring. On
+    /// a real machine its steps take time. The rests double, so it waits at most twice as long as it has to.
     func restAfterSteps() -> Duration? {
         latestSteps.withLock { latest in
             let rest: Duration =
@@ -314,7 +315,7 @@ final class Timeline: Sendable {
 
     /// Lets the other threads do their present work, without moving time.
     ///
-    /// - Returns: whether any of them ran.
+    /// - Returns: `true` if any of them ran.
     func yield(_ thread: Thread) -> Bool {
         rest(thread) { _ in
             thread.rest = .calm
@@ -322,7 +323,7 @@ final class Timeline: Sendable {
         }.othersRan
     }
 
-    /// Lets another thread that has something to do go first, if that is chosen.
+    /// Lets another thread that has something to do go first, if it is chosen.
     func giveWay(_ thread: Thread) {
         rest(thread) { state in
             guard !state.isEnding else { return false }
@@ -352,7 +353,7 @@ final class Timeline: Sendable {
         let thread = change { state -> Thread? in
             latch.isOpen.store(true, ordering: .relaxed)
             guard case .latch(UnownedReference(latch)) = latch.waiter.rest else { return nil }
-            // A thread outside of the simulation may open it; then no other thread passes on the turn.
+            // A thread outside the simulation may open the latch; then no other thread passes on the turn.
             let isSomebodyAtWork =
                 state.isActing || state.isWaitingOutside
                 || state.livingThreads.contains {
@@ -434,7 +435,7 @@ final class Timeline: Sendable {
 
     // MARK: The wall clock
 
-    /// Notifies the threads of a process that watch the wall clock that it was set.
+    /// Notifies the threads of a process that watch the wall clock of a change to it.
     func wallClockWasSet(in process: Process) {
         change { state in
             for thread in state.livingThreads where thread.process === process {
@@ -445,8 +446,8 @@ final class Timeline: Sendable {
 
     // MARK: Events of the world
 
-    /// Schedules an event at a date, or as soon as the running thread rests if the date has come. It runs on the thread
-    /// that rests, and calls no user code.
+    /// Schedules an event at `date`, or as soon as the running thread rests if the date has come. The event runs on the
+    /// thread that rests, and calls no user code.
     func schedule(
         at date: RunLoop.Instant, _ what: StaticString, from sender: String? = nil, on host: String,
         _ action: @escaping () -> Void

@@ -2,31 +2,31 @@
 package struct Rows: Sendable {
     package struct Row: Sendable {
         package let event: Trace.Event
-        /// The lanes that have a thread then.
+        /// The lanes that have a thread at the time of the event.
         package let alive: Set<String>
-        /// Whether the lane of the event has no thread any more.
+        /// `true` if the lane of the event has no thread any more.
         package fileprivate(set) var isLast = false
-        /// The choices between the row before and this one. The last row also has those after it.
+        /// The choices between the previous row and this one. The last row also has the choices after it.
         package fileprivate(set) var choices: [Trace.Choice]
-        /// The number of choices before these.
+        /// The number of choices before `choices`.
         package let earlierChoices: Int
 
         package var isDeparture: Bool { choices.contains(where: \.isDeparture) }
 
-        /// Whether a choice, which is counted from 1, belongs to the row.
+        /// Returns `true` if the choice with this number, counted from 1, belongs to the row.
         package func has(_ step: Int?) -> Bool {
             step.map { earlierChoices + 1...earlierChoices + max(1, choices.count) ~= $0 && !choices.isEmpty } ?? false
         }
     }
 
-    /// The lanes, in the order in which they came.
+    /// The lanes, in the order of their appearance.
     package private(set) var lanes: [String]
     package private(set) var rows: [Row] = []
 
     /// - Parameters:
     ///   - entries: the events and choices of the run.
-    ///   - lanes: the lanes that have had a thread before.
-    ///   - alive: those that have one at the beginning.
+    ///   - lanes: the lanes that had a thread before the first entry.
+    ///   - alive: the lanes that have a thread at the first entry.
     package init(_ entries: [Trace.Entry], lanes: [String] = [], alive: Set<String> = []) {
         self.lanes = lanes
         let names = Self.names(in: entries)
@@ -58,7 +58,7 @@ package struct Rows: Sendable {
         for name in others where known.insert(name).inserted { self.lanes.append(name) }
     }
 
-    /// The last name of each lane that has another one in the end.
+    /// Returns the last name of each lane that was renamed.
     private static func names(in entries: [Trace.Entry]) -> [String: String] {
         var names: [String: String] = [:]
         for case .event(let event) in entries {
@@ -69,10 +69,10 @@ package struct Rows: Sendable {
 
     // MARK: Parts
 
-    /// The largest number of rows of a part, and of a run of which all rows are shown.
+    /// The largest number of rows in a part, and in a run all of whose rows are shown.
     private static let (mostRows, fewRows) = (60, 40)
 
-    /// The numbers of the rows around departures, around a step, and at the end; all, if they are few.
+    /// Returns the numbers of the rows around departures, around a step, and at the end; of all rows, if there are few.
     ///
     /// - Parameter step: the number of a choice, counted from 1.
     package func centred(on step: Int?) -> [Int] {
@@ -92,7 +92,7 @@ package struct Rows: Sendable {
 }
 
 extension Trace.Event {
-    /// The lanes that it touches.
+    /// The lanes that the event touches.
     package var lanes: [String] { sender.map { [$0, lane] } ?? [lane] }
 
     package var sender: String? {

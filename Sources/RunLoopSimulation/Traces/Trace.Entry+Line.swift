@@ -17,7 +17,7 @@ extension Trace.Entry: LosslessStringConvertible {
         return fields.map(\.onOneLine).joined(separator: "\t")
     }
 
-    /// Reads a line; `nil` if it is not that of an entry.
+    /// Creates an entry from a line; `nil` if the line does not describe one.
     package init?(_ line: String) {
         let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         guard fields.count >= 8, let nanoseconds = Int64(fields[1]) else { return nil }

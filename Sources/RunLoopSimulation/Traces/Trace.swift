@@ -1,13 +1,13 @@
 package import RunLoopCore
 
-/// The record of one run: its events and the choices among them, in order. It is made only for whoever asks.
+/// The record of one run: its events and the choices among them, in order. Made only on request.
 ///
-/// A value and `Sendable`.
+/// A `Sendable` value.
 package struct Trace: Sendable, Hashable {
-    /// The position of a choice among the events is its index here.
+    /// The events and choices, in order; the index of a choice is its position among the events.
     package var entries: [Entry] = []
 
-    /// Whether later entries were lost.
+    /// `true` if later entries were lost.
     package var isCut = false
 
     package init() {}
@@ -33,18 +33,18 @@ package struct Trace: Sendable, Hashable {
 
     package struct Event: Sendable, Hashable {
         package enum Kind: Sendable, Hashable {
-            /// The lane begins, because its host has a process now.
+            /// The lane begins because its host now has a process.
             case began
             case ended
             /// The lane has another name from now on.
             case renamed(String)
-            /// A note: of the program, of a host, of a step of a task, or of a departure.
+            /// A note of the program, of a host, of a step of a task, or of a departure.
             case note
             /// A loop has called the handler of an item.
             case call
             /// A loop has ignored a request.
             case ignored
-            /// A message has or has not come from another host.
+            /// A message has arrived from another host, or was lost.
             case message(HostMessage, from: String)
         }
 
@@ -53,10 +53,10 @@ package struct Trace: Sendable, Hashable {
         package let lane: String
         /// The thread of the event, if not the first thread of the lane.
         package let thread: String?
-        /// For the lane of a task, the lane of the thread on which the task runs.
+        /// The lane of the thread on which the task runs, for the lane of a task.
         package let owner: String?
         package let kind: Kind
-        /// The words in a picture, without the thread; empty for an event that has no row there.
+        /// The words of the event in a picture, without the thread; empty for an event that has no row there.
         package let words: String
         /// The place in the program where the called item was made.
         package let place: Place?
@@ -89,7 +89,7 @@ package struct Trace: Sendable, Hashable {
         package let place: String
         /// The number of earlier steps of the place, as in a token.
         package let step: Int
-        /// The names of the possible choices, no two of them equal; none for a random quantity.
+        /// The names of the possible choices, all different; none for a random quantity.
         package let names: [String]
         /// The possible choices.
         package let range: ClosedRange<Int>
@@ -98,7 +98,7 @@ package struct Trace: Sendable, Hashable {
 
         package var isDeparture: Bool { chosen != usual }
 
-        /// Whether the choice is who is next, and not what happens.
+        /// `true` if the choice is among tasks, threads or events, and not among possibilities.
         package var isAmongLanes: Bool { kind == .task || kind == .thread || kind == .event }
 
         /// The name of a choice. O(1).
@@ -129,7 +129,7 @@ extension Trace.Choice.Kind {
     }
 }
 
-/// A message that has or has not come from one host to another.
+/// A message from one host to another, or its loss.
 package enum HostMessage: Sendable, Hashable {
     case bytes(Int)
     case end
