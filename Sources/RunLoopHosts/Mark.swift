@@ -1,7 +1,7 @@
 internal import RunLoopSimulation
 
-/// The marks of simulated hosts: moments that go wrong in the world, and that a program should survive. The page
-/// *Test a daemon* lists them.
+/// The marks of simulated hosts: moments that go wrong in the world, and that a program should survive. See the page
+/// *Test a daemon*.
 enum Mark: String, CaseIterable {
     // The network.
     case packetSentAgain = "a packet was sent again"

@@ -3,9 +3,10 @@ internal import RunLoopSimulation
 internal import RunLoopUnix
 
 extension SimulatedHost {
-    /// The care of a service manager for a process, as systemd's for a unit of `Type=notify`. A value and `Sendable`.
+    /// The supervision of a process by a service manager, as systemd's of a unit of `Type=notify`. A `Sendable` value.
     public struct Service: Sendable, Hashable {
-        /// How long it waits for a sign of life before it ends the process; `nil`, the default, for ever.
+        /// The time for which the service manager waits for a sign of life before it ends the process; `nil`, the
+        /// default, for no limit.
         public var watchdogPeriod: Duration?
 
         /// Creates a service.
@@ -21,7 +22,7 @@ extension SimulatedHost {
         }
     }
 
-    /// A message from a process to its service manager. A value and `Sendable`.
+    /// A message from a process to its service manager. A `Sendable` value.
     public struct Message: Sendable, Hashable, CustomStringConvertible {
         /// The time of the message.
         public let instant: RunLoop.Instant
@@ -32,7 +33,7 @@ extension SimulatedHost {
         public var description: String { "\(instant) \(text)" }
     }
 
-    /// The messages of its processes to the service manager, except signs of life.
+    /// The messages of the host's processes to the service manager, except signs of life.
     public var messages: [Message] { state.messages }
 
     func take(_ text: String) {

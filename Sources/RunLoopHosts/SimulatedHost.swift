@@ -2,16 +2,16 @@ public import RunLoopKit
 internal import RunLoopSimulation
 public import RunLoopUnix
 
-/// A host of a ``SimulatedNetwork``, with a process that runs a program. Use it from the simulation's threads; it is
-/// `Sendable`.
+/// A host of a ``SimulatedNetwork``, with a process that runs a program. `Sendable`; use it from the simulation's
+/// threads.
 public final class SimulatedHost: Sendable {
     /// The host's name.
     public let name: String
-    // Unsafe, but only the thread whose turn it is uses them.
+    // Unsafe, but used only by the thread whose turn it is.
     nonisolated(unsafe) let machine: Machine
     nonisolated(unsafe) var state = State()
-    /// The program of its process, which returns a status to exit with, if any; `nil` on the host of the test's own
-    /// threads.
+    /// The program of the host's process, which returns a status to exit with, if any; `nil` on the host of the test's
+    /// own threads.
     private let program: Program?
     typealias Program = @Sendable (RunLoop) throws -> Int32?
     let service: Service?
@@ -27,7 +27,7 @@ public final class SimulatedHost: Sendable {
         var lives = 0
         var ending: Ending?
         var messages: [Message] = []
-        /// The end of the process, unless the watchdog is fed in time.
+        /// The end of the process, if the watchdog is not fed in time.
         var starvation: Appointment?
     }
 
@@ -49,34 +49,35 @@ public final class SimulatedHost: Sendable {
 
     // MARK: Start and end
 
-    /// Whether its process runs.
+    /// A Boolean value that indicates whether the host's process runs.
     public var isRunning: Bool { state.process != nil }
 
     /// The reason why a process ended.
     public enum Ending: Sendable {
         /// The main thread has left its loop, and nothing was wrong.
         case returned
-        /// The program has returned this status. Any other than zero is a fault of the simulation, unless the host may fail.
+        /// The program has returned this status. A status other than zero is a fault of the simulation if the host may
+        /// not fail.
         case exited(Int32)
-        /// The program has thrown an error. This is a fault of the simulation, unless the host may fail.
+        /// The program has thrown an error: a fault of the simulation if the host may not fail.
         case failed(any Error)
-        /// A signal ended it.
+        /// A signal ended the process.
         case killed(Signal)
-        /// The service manager ended it, because it received no sign of life in time.
+        /// The service manager ended the process because it received no sign of life in time.
         case starvedWatchdog
         /// The host crashed.
         case crashed
     }
 
-    /// The reason why its last process ended; `nil` while the present one runs.
+    /// The reason why the host's last process ended; `nil` while the present one runs.
     public var ending: Ending? { state.ending }
 
-    /// The remote of its process's main loop, with which other threads, such as that of a test, can run a block there;
+    /// The remote of the process's main loop, with which other threads, such as the test's, can run a block there;
     /// `nil` if no process runs.
     public var remote: RunLoop.Remote? { state.process?.remote }
 
-    /// Starts its program anew, in a new process, at the present time of its clock. Does nothing while a process runs,
-    /// or on the host of the test.
+    /// Starts the host's program anew, in a new process, at the present time of the host's clock. Does nothing while a
+    /// process runs, or on the host of the test.
     public func start() {
         guard let program, !isRunning, !machine.network.isOver else { return }
         machine.sockets.isUp = true
@@ -125,8 +126,8 @@ public final class SimulatedHost: Sendable {
     }
 
     /// Stops the machine where it is, as a loss of power does: its threads run nothing more, its connections are gone
-    /// without a word, and bytes that arrive are lost until it starts again. Does nothing if it is down. On a thread of
-    /// the host itself the call does not return.
+    /// without notice, and arriving bytes are lost until it starts again. Does nothing if the host is down. On a thread
+    /// of the host itself the call does not return.
     public func crash() {
         require(program != nil, "the test itself runs on this host; crash another one")
         guard machine.sockets.isUp else { return }
@@ -142,8 +143,8 @@ public final class SimulatedHost: Sendable {
 
     // MARK: Faults of calls
 
-    /// Lets calls of its processes to the system fail, in an explored simulation, from now on. In other simulations they
-    /// do not.
+    /// Lets system calls of the host's processes fail, in an explored simulation, from now on. In other simulations
+    /// they do not.
     ///
     /// A schedule names each such fault, with the process, the call and its object: `store: write /log fails with EIO`.
     ///
@@ -154,8 +155,8 @@ public final class SimulatedHost: Sendable {
     /// O(1).
     ///
     /// - Parameters:
-    ///   - faults: the kinds of faults, in place of earlier ones; none for no faults.
-    ///   - most: how many calls of the host may fail from now on.
+    ///   - faults: the kinds of faults, in place of earlier ones; empty for no faults.
+    ///   - most: the largest number of the host's calls that may fail from now on.
     public func callsMayFail(with faults: CallFaults, atMost most: Int = 1) {
         guard machine.network.simulation.makePlaces() else { return }
         (machine.faults, machine.faultsLeft) = (faults, most)
@@ -173,27 +174,27 @@ public final class SimulatedHost: Sendable {
     ///
     /// - Parameters:
     ///   - path: the path from the root.
-    ///   - program: called in each process that runs it. Its captured objects live as long as the simulation.
+    ///   - program: the program, called in each process that runs it. Captured objects live as long as the simulation.
     public func install(program path: String, _ program: @escaping SimulatedProcess.Program) {
         require(path.hasPrefix("/"), "a program is installed at a path from the root, such as /bin/\(path)")
         machine.disk.installDirectory(at: Directories.parent(of: path))
         machine.programs[path] = program
     }
 
-    /// The largest number of its processes, including the main one; `nil`, the default, for any number. Another one
-    /// cannot be started, with `EAGAIN`.
+    /// The largest number of the host's processes, including the main one; `nil`, the default, for any number. Starting
+    /// another one fails with `EAGAIN`.
     public var processLimit: Int? {
         get { machine.mostProcesses == .max ? nil : machine.mostProcesses }
         set { machine.mostProcesses = newValue ?? .max }
     }
 
-    /// A process of a host. A value and `Sendable`.
+    /// A process of a host. A `Sendable` value.
     public struct RunningProcess: Sendable, Hashable {
         /// The number of the process.
         public let identifier: Int32
-        /// The path and the arguments of its program; empty for the main process.
+        /// The path and the arguments of the process's program; empty for the main process.
         public let command: [String]
-        /// Whether it has ended, and its parent has not reaped it.
+        /// A Boolean value that indicates whether the process has ended without being reaped by its parent.
         public let isZombie: Bool
     }
 
@@ -206,35 +207,34 @@ public final class SimulatedHost: Sendable {
 
     // MARK: Signals
 
-    /// Sends its process a signal, as `kill` does. A watched signal goes to its sources, and an ignored one does
+    /// Sends the host's process a signal, as `kill` does. A watched signal goes to its sources, and an ignored one does
     /// nothing; any other signal ends the process where it is, and the system closes its descriptors. Does nothing if
     /// no process runs.
     ///
-    /// - Precondition: not a signal that stops a process, such as SIGSTOP, which is not simulated.
+    /// - Precondition: the signal does not stop processes, as SIGSTOP does; that is not simulated.
     public func send(_ signal: Signal) {
         state.process?.take(signal.rawValue)
     }
 
     // MARK: The wall clock
 
-    /// The time of its clock, which starts with that of the simulation's clock when the host is added. Setting it
-    /// simulates a person or a time server, and notifies the wall timers of its process. The clock runs while the host
-    /// is down.
+    /// The time of the host's clock, which starts with the simulation's clock time when the host is added. Setting it
+    /// simulates a person or a time server, and notifies the wall timers of the host's process. The clock runs while
+    /// the host is down.
     public var wallTime: RunLoop.WallTime {
         get { machine.clock.time }
         set { machine.clock.time = newValue }
     }
 
-    /// Makes its clock too fast by so many billionths, or too slow if they are negative: with 20,000 it gains 1.7 s a
-    /// day.
+    /// Makes the host's clock fast by `billionths`, or slow if they are negative: with 20,000 it gains 1.7 s a day.
     ///
-    /// - Precondition: more than -1,000,000,000.
+    /// - Precondition: `billionths` is more than -1,000,000,000.
     public func setWallClockDrift(billionths: Int64) {
         machine.clock.setDrift(billionths: billionths)
     }
 }
 
-/// The end of a program with another status than zero.
+/// The end of a program with a status other than zero.
 private struct FailedExit: Error, CustomStringConvertible {
     let code: Int32
 

@@ -26,10 +26,10 @@ public import RunLoopUnix
 /// }
 /// ```
 ///
-/// Hosts that are added without addresses, and the ``test``, have addresses of `10.255.0.0/16` and `fdff::/16`. All others
-/// are free for hosts that are added with addresses.
+/// Hosts that are added without addresses, and the ``test``, have addresses of `10.255.0.0/16` and `fdff::/16`. Hosts
+/// that are added with addresses may use all others.
 ///
-/// A simulation has one network. Use it from the simulation's threads; it is `Sendable`.
+/// A simulation has one network. `Sendable`; use it from the simulation's threads.
 public final class SimulatedNetwork: Sendable {
     let network: Network
     // Unsafe, but only the thread whose turn it is uses it.
@@ -40,12 +40,12 @@ public final class SimulatedNetwork: Sendable {
 
     private static let ofWorld = WorldLocal<SimulatedNetwork?> { _ in nil }
 
-    /// The host of the test's own threads, named `test`: connections that a test itself opens come from there.
+    /// The host of the test's own threads, named `test`, from which connections come that a test itself opens.
     public let test: SimulatedHost
 
     /// Creates a network with the host of the test's own threads.
     ///
-    /// - Precondition: on the thread of `withSimulation`, which has opened no socket yet; a simulation has one network.
+    /// - Precondition: called once in a simulation, on the thread of `withSimulation`, before it opens a socket.
     public init(_ simulation: Simulation) {
         network = Network(simulation)
         let machine = Machine("test", addresses: network.freeAddresses(), simulation.clock, on: network)
@@ -55,7 +55,7 @@ public final class SimulatedNetwork: Sendable {
         simulation.nameTest(test.name)
         let (loop, world) = (simulation.loop, simulation.world)
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
-        // It lives as long as the simulation: connections may outlive the program that made the network.
+        // The network lives as long as the simulation: connections may outlive the program that made the network.
         Self.ofWorld.set(self, in: world)
         world.add(system, for: loop)
         WorldSystem.set(system, for: loop)
@@ -71,23 +71,23 @@ public final class SimulatedNetwork: Sendable {
 
     /// Adds a host and starts its program.
     ///
-    /// The program takes the place of `main`. It is called on a thread of the host, with that thread's loop, which is
-    /// its main loop. When it has returned, the loop runs until it is stopped or nothing is left in it. The process
-    /// ends then. An error that the program throws ends the process at once; see ``SimulatedHost/ending``. That is a
-    /// fault of the simulation, which `withSimulation` throws and an exploration finds, unless the host may fail. A
-    /// program must not call `exit`, which would end the test.
+    /// The program takes the place of `main`. It is called on a thread of the host, with that thread's loop, the
+    /// process's main loop. After it has returned, the loop runs until it is stopped or nothing is left in it, and then
+    /// the process ends. An error that the program throws ends the process at once; see ``SimulatedHost/ending``. If
+    /// the host may not fail, that is a fault of the simulation, which `withSimulation` throws and an exploration
+    /// finds. A program must not call `exit`, which would end the test.
     ///
     /// - Parameters:
-    ///   - name: its name, which other hosts can look up; unique in the network.
-    ///   - addresses: its addresses, in digits; a free one of `10.255.0.0/16` and one of `fdff::/16` unless given. Choose
-    ///     others, such as 10.0.0.1, and they are free whatever the order in which hosts are added.
-    ///   - service: the care of a service manager for its process; `nil`, the default, for none.
-    ///   - user: the user that its process runs as; root, as for a service without `User=`, unless given.
-    ///   - environment: the variables of its process, besides those of the service manager; none unless given. In a test
-    ///     program that links RunLoopTesting, `getenv` finds them as well, once executors are captured.
-    ///   - mayFail: whether its program may throw an error, for example when it has to refuse its configuration;
-    ///     `false` unless given.
-    ///   - program: the program; called once more each time the host starts again.
+    ///   - name: the host's name, which other hosts can look up; unique in the network.
+    ///   - addresses: the host's addresses, in digits; by default a free one of `10.255.0.0/16` and one of `fdff::/16`.
+    ///     Addresses in other ranges, such as 10.0.0.1, are free whatever the order in which hosts are added.
+    ///   - service: the supervision of the process by a service manager; `nil`, the default, for none.
+    ///   - user: the user that the process runs as; root by default, as for a service without `User=`.
+    ///   - environment: the variables of the process, besides the service manager's; none by default. In a test program
+    ///     that links RunLoopTesting, `getenv` finds them as well, once executors are captured.
+    ///   - mayFail: `true` if the program may throw an error, for example when it has to refuse its configuration;
+    ///     `false` by default.
+    ///   - program: the program; called again each time the host starts again.
     @discardableResult
     public func addHost(
         _ name: String, addresses: [String]? = nil, service: SimulatedHost.Service? = nil,
@@ -100,8 +100,8 @@ public final class SimulatedNetwork: Sendable {
         }
     }
 
-    /// Adds a host whose program runs its loop itself and returns the status to exit with, as a daemon does, and starts the
-    /// program.
+    /// Adds a host and starts its program, which runs its loop itself and returns the status to exit with, as a daemon
+    /// does.
     ///
     /// ```swift
     /// network.addDaemon("store", service: SimulatedHost.Service(watchdogPeriod: .seconds(10))) { loop in
@@ -113,8 +113,8 @@ public final class SimulatedNetwork: Sendable {
     /// ```
     ///
     /// The process ends when the program returns, whatever is left in its loop, as one whose `main` calls `exit`; see
-    /// ``SimulatedHost/Ending/exited(_:)``. A status other than zero is a fault of the simulation, unless the host may fail.
-    /// Of a status only the lowest eight bits count. Everything else is as for
+    /// ``SimulatedHost/Ending/exited(_:)``. A status other than zero, of which only the lowest eight bits count, is a
+    /// fault of the simulation if the host may not fail. Everything else is as for
     /// ``addHost(_:addresses:service:user:environment:mayFail:program:)``.
     @discardableResult
     public func addDaemon(
@@ -145,14 +145,14 @@ public final class SimulatedNetwork: Sendable {
     /// Makes two connected descriptors on the test's host.
     package func makeSocketPair() -> (Int32, Int32) { testProcess.makePair() }
 
-    /// A process of the test's host that runs as another user.
+    /// Returns a process of the test's host that runs as another user.
     package func makeSystem(as user: ChildProcess.User) -> any SystemCalls {
         Process(on: testProcess.machine, user: user, mostDescriptors: .max)
     }
 
     // MARK: Links
 
-    /// The link between hosts for which ``setLink(_:from:to:)`` has set none.
+    /// The link between hosts without one from ``setLink(_:from:to:)``.
     public var link: NetworkLink {
         get { network.usualLink }
         set {
@@ -167,7 +167,7 @@ public final class SimulatedNetwork: Sendable {
         setLink(link, from: other, to: one)
     }
 
-    /// Links two hosts, in one direction. Bytes that are under way already arrive as they would have.
+    /// Links two hosts, in one direction. Bytes already under way arrive as they would have.
     public func setLink(_ link: NetworkLink, from one: SimulatedHost, to other: SimulatedHost) {
         link.check()
         network.links[one.machine.path(to: other.machine)] = link
@@ -176,8 +176,7 @@ public final class SimulatedNetwork: Sendable {
     // MARK: Faults
 
     /// Cuts the link of two hosts, in one direction: nothing arrives there. Connections stay, and continue when the
-    /// link is healed. If it is cut for longer than a quarter of an hour, connections with unsent bytes fail with
-    /// `ETIMEDOUT`.
+    /// link is healed. After more than a quarter of an hour, connections with unsent bytes fail with `ETIMEDOUT`.
     public func cut(from one: SimulatedHost, to other: SimulatedHost) {
         cut(from: one.machine, to: other.machine)
     }
@@ -194,7 +193,7 @@ public final class SimulatedNetwork: Sendable {
         cut(from: other, to: one)
     }
 
-    /// Cuts all links between these hosts and all others, in both directions.
+    /// Cuts all links between the hosts of `group` and all others, in both directions.
     public func partition(_ group: [SimulatedHost]) {
         for other in machines where !group.contains(where: { $0.machine === other }) {
             for host in group {
@@ -229,8 +228,8 @@ public final class SimulatedNetwork: Sendable {
 
     // MARK: Names
 
-    /// Sets the answer for a name from now on. Without it, a host's name leads to its addresses, and others are not
-    /// found. A host that has the name in the `/etc/hosts` of its disk does not ask the network.
+    /// Sets the answer for a name from now on. Without an answer, a host's name leads to its addresses, and other names
+    /// are not found. A host that has the name in the `/etc/hosts` of its disk does not ask the network.
     public func setAnswer(_ answer: NetworkAnswer, for name: String) {
         network.names[name] = answer
     }

@@ -4,7 +4,7 @@ internal import RunLoopSimulation
 /// The chance that decides what networks and disks do: numbers from the simulation's seed, or the schedule of an
 /// explored simulation.
 ///
-/// It is not locked: only the thread whose turn it is uses it.
+/// Not locked: used only by the thread whose turn it is.
 final class Chance {
     private let simulation: Simulation
     private var numbers: RunLoop.RandomNumbers
@@ -14,18 +14,19 @@ final class Chance {
         numbers = simulation.randomNumbers(for: "network")
     }
 
-    /// True once in so many times.
+    /// Returns `true` once in `times` times.
     func once(in times: Int) -> Bool { number(in: 0...(times - 1)) == 0 }
 
-    /// True at this rate, from 0 to 1.
+    /// Returns `true` at a rate from 0 to 1.
     func happens(at rate: Double) -> Bool { rate > 0 && Double.random(in: 0..<1, using: &numbers) < rate }
 
     func number(in range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &numbers) }
 
-    /// The value of a random quantity, unless the simulation is explored and its schedule says otherwise.
+    /// Returns the value of a random quantity: `drawn`, if the schedule of an explored simulation does not decide
+    /// otherwise.
     ///
     /// - Parameters:
-    ///   - drawn: the value that chance gives; any of the range unless given.
+    ///   - drawn: the value that chance gives; any in the range by default.
     ///   - what: the event, for example `tears a file`.
     ///   - usual: the value without chance.
     func outcome(

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The descriptors of a simulated process. Their numbers are greater than any that the real system gives.
+/// The descriptors of a simulated process, with numbers greater than any of the real system's.
 struct DescriptorTable {
     static let first: Int32 = 1 << 30
 
@@ -12,7 +12,7 @@ struct DescriptorTable {
         for description in descriptions { _ = add(description) }
     }
 
-    /// The target of a descriptor; `nil`, with `EBADF`, if it is not open.
+    /// Returns the target of a descriptor; `nil`, with `EBADF`, if it is not open.
     subscript(descriptor: Int32) -> OpenDescription? {
         let index = Int(descriptor) - Int(Self.first)
         if entries.indices.contains(index), let description = entries[index] { return description }
@@ -23,10 +23,10 @@ struct DescriptorTable {
     /// All descriptors, open or not.
     var numbers: [Int32] { entries.indices.map { Self.first + Int32($0) } }
 
-    /// The targets of a kind, once for each descriptor.
+    /// Returns the targets of a kind, once for each descriptor.
     func targets<Kind: OpenDescription>(_ kind: Kind.Type) -> [Kind] { entries.compactMap { $0 as? Kind } }
 
-    /// Whether there is room for one more descriptor; otherwise with `EMFILE`.
+    /// `true` if there is room for one more descriptor; if not, `errno` is `EMFILE`.
     var hasRoom: Bool {
         if entries.count < limit || entries.contains(where: { $0 == nil }) { return true }
         errno = EMFILE

@@ -2,21 +2,21 @@ internal import Glibc
 internal import RunLoopCore
 internal import RunLoopSimulation
 
-/// The target of descriptors of simulated processes, such as a socket or a file. Several descriptors may refer to one,
-/// even those of several processes.
+/// The target of descriptors of simulated processes, such as a socket or a file. Several descriptors, even of several
+/// processes, may refer to one target.
 class OpenDescription {
     private var holders = 0
-    /// The watches, each with the process to which its descriptor belongs.
+    /// The watches, each with the process of its descriptor.
     private var watches: [(watch: DescriptorWatch, process: AnyObject)] = []
 
-    /// The events that it is ready for; `nil` if no loop can wait for it.
+    /// The events that the target is ready for; `nil` if no loop can wait for it.
     var readiness: DescriptorEvents? { nil }
     func read(into room: UnsafeMutableRawBufferPointer) -> Int { failure(EINVAL) }
     func write(_ bytes: UnsafeRawBufferPointer) -> Int { failure(EINVAL) }
     func send(_ bytes: UnsafeRawBufferPointer) -> Int { write(bytes) }
-    /// Makes it non-blocking, as simulated ones are.
+    /// Makes the target non-blocking, as simulated ones are.
     func prepare() {}
-    /// Called when no descriptor refers to it any more.
+    /// Closes the target. Called when no descriptor refers to it any more.
     func close() {}
 
     // MARK: Descriptors
@@ -45,7 +45,7 @@ class OpenDescription {
         for (watch, _) in watches { watch.note(readiness) }
     }
 
-    /// Drops it because its machine has stopped, and notifies nobody.
+    /// Drops the target without notice, because its machine has stopped.
     func vanish() { watches.removeAll() }
 }
 

@@ -9,7 +9,7 @@ final class SimulatedPipe: OpenDescription {
     private static let atom = 4_096
 
     private let isReader: Bool
-    /// The bytes that were written and not yet read, which both sides share.
+    /// The bytes written and not yet read, shared by both sides.
     private let bytes: ByteBuffer
     /// The other side; `nil` if no descriptor refers to it.
     private weak var other: SimulatedPipe?

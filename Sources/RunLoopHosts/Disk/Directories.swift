@@ -1,4 +1,4 @@
-/// The paths of directories.
+/// The names of directories, and the directories of a new machine.
 enum Directories {
     /// The directories of a new machine.
     static let usual = [
@@ -7,12 +7,12 @@ enum Directories {
         "/var/spool", "/var/tmp",
     ]
 
-    /// The permissions of those that not all users may read, or in which all may write.
+    /// The permissions of directories that not all users may read, or in which all may write.
     static let permissions: [(path: String, permissions: UInt32)] = [
         ("/root", 0o700), ("/tmp", 0o1777), ("/var/tmp", 0o1777),
     ]
 
-    /// The canonical path from the root, of all that lead to the same place.
+    /// Returns the canonical path from the root, among all that lead to the same place.
     static func name(_ path: String) -> String {
         var parts: [Substring] = []
         for part in path.split(separator: "/") where part != "." {
@@ -21,14 +21,14 @@ enum Directories {
         return "/" + parts.joined(separator: "/")
     }
 
-    /// The path from the root of a path in a directory.
+    /// Returns the path from the root of a path in `directory`.
     static func absolute(_ path: String, from directory: String) -> String {
         path.hasPrefix("/") ? path : directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
     }
 
-    /// The directory of a path's last component.
+    /// Returns the directory of a path's last component.
     static func parent(of path: String) -> String { name("\(path)/..") }
 
-    /// A path's last component; empty for the root.
+    /// Returns a path's last component; empty for the root.
     static func lastName(of path: String) -> String { String(name(path).split(separator: "/").last ?? "") }
 }

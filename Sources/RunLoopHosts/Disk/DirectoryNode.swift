@@ -1,13 +1,13 @@
 /// A directory of a simulated disk.
 final class DirectoryNode: DiskNode, Hashable {
-    /// Its entries, as a process finds them.
+    /// The directory's entries, as a process finds them.
     var names: [String: DiskNode] = [:]
     /// The entries that survive every crash.
     var durableNames: [String: DiskNode] = [:]
 
     var sortedNames: [String] { names.keys.sorted() }
 
-    /// All files in it and in its directories, by path.
+    /// All files in the directory and in its directories, by path.
     var files: [FileNode] {
         sortedNames.flatMap { name in
             switch names[name] {

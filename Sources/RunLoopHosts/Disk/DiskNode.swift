@@ -3,28 +3,28 @@ internal import RunLoopUnix
 
 /// A file or a directory of a simulated disk, independent of its name.
 class DiskNode {
-    /// Its present or last name; empty for the root.
+    /// The node's present or last name; empty for the root.
     final var name: String
-    /// The directory that has or had that name; `nil` for the root.
+    /// The directory that has or had the name; `nil` for the root.
     final weak var directory: DirectoryNode?
-    /// The open file that has the lock.
+    /// The open file that holds the lock.
     final weak var lock: AnyObject?
-    /// The number of times that it is open. A removed node that is open counts as one opening of its directory.
+    /// The number of times that the node is open. A removed node that is open counts as one opening of its directory.
     final var openings = 0
 
-    /// Kept in a crash from the moment at which it changes.
+    /// The owner and the permissions, which a crash keeps from the moment at which they change.
     final var ownership: Ownership
 
     init(_ name: String, in directory: DirectoryNode?, _ ownership: Ownership) {
         (self.name, self.directory, self.ownership) = (name, directory, ownership)
     }
 
-    /// Throws unless a user may use it.
+    /// Throws if a user may not use the node.
     final func check(_ use: Ownership.Use, _ user: ChildProcess.User) throws(Refusal) {
         if !ownership.allows(use, to: user) { throw Refusal(EACCES) }
     }
 
-    /// Whether its name leads to it.
+    /// `true` if the node's name leads to it.
     final var isNamed: Bool { name.isEmpty || directory?.names[name] === self }
 
     /// The present or last path from the root.

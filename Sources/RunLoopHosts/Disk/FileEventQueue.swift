@@ -53,7 +53,7 @@ final class FileEventQueue: OpenDescription {
     ///
     /// - Parameters:
     ///   - kind: one of the kinds of `inotify`.
-    ///   - name: its name there, if that is not the present one.
+    ///   - name: the node's name there, if it differs from the present one.
     func take(_ kind: Int32, of node: DiskNode, in directory: DirectoryNode, named name: String? = nil, cookie: UInt32)
     {
         for watch in watches where watch.node === directory && watch.mask & UInt32(kind) != 0 {
@@ -63,7 +63,7 @@ final class FileEventQueue: OpenDescription {
 
     /// Takes an event of a node, by whatever name.
     func take(_ kind: Int32, of node: DiskNode) {
-        // As in the kernel, the end and the moves of a directory do not say that it is one.
+        // As in the kernel, events of the end and the moves of a directory do not mark it as one.
         let flag = [IN_DELETE_SELF, IN_MOVE_SELF].contains(kind) ? 0 : Self.flag(of: node)
         for watch in watches where watch.node === node {
             if watch.mask & UInt32(kind) != 0 { append(kind | flag, of: watch.number) }
@@ -75,7 +75,7 @@ final class FileEventQueue: OpenDescription {
 
     private func append(_ kind: Int32, of watch: Int32, cookie: UInt32 = 0, name: [UInt8] = []) {
         let record = InotifyRecord(watch: watch, mask: UInt32(kind), cookie: cookie, name: name)
-        // As in the kernel, an event that equals the last one is dropped.
+        // As in the kernel, an event equal to the last one is dropped.
         guard records.last != record else { return }
         let overflow = InotifyRecord(watch: -1, mask: UInt32(IN_Q_OVERFLOW), cookie: 0, name: [])
         guard records.count < disk.fileEventLimit else {

@@ -6,10 +6,10 @@ struct NameChange {
         let name: String
     }
 
-    /// The changed names, each with what it leads to from now on.
+    /// The changed names, each with the node that it leads to from now on.
     let entries: [(place: Place, node: DiskNode?)]
-    /// Whether a directory leaves its place. Such a change follows all earlier ones: what was moved out of the
-    /// directory before is not lost with it, and no directory is ever in itself.
+    /// `true` if a directory leaves its place. Such a change follows all earlier ones, so that nodes moved out of the
+    /// directory before are not lost with it, and no directory is ever in itself.
     let takesDirectory: Bool
 
     func applyDurably() {
@@ -27,7 +27,7 @@ struct NameJournal {
         changes.append(change)
     }
 
-    /// Makes changes durable, with the earlier ones that they follow: those of the same names.
+    /// Makes changes durable, with the earlier changes of the same names, which they follow.
     mutating func sync(where isChosen: (NameChange.Place) -> Bool) {
         var (left, synced): ([NameChange], [NameChange]) = ([], [])
         var followed: Set<NameChange.Place> = []
@@ -46,7 +46,7 @@ struct NameJournal {
         changes = left.reversed()
     }
 
-    /// Makes so many changes durable, and forgets the others.
+    /// Makes the first `count` changes durable, and forgets the others.
     mutating func crash(keeping count: Int) {
         for change in changes.prefix(count) { change.applyDurably() }
         changes.removeAll()
@@ -54,6 +54,6 @@ struct NameJournal {
 }
 
 extension DiskNode {
-    /// Its present or last place; `nil` for the root.
+    /// The node's present or last place; `nil` for the root.
     var place: NameChange.Place? { directory.map { NameChange.Place(directory: $0, name: name) } }
 }

@@ -14,10 +14,10 @@ final class OpenFile: OpenDescription {
         node.openings += 1
     }
 
-    /// The file that can be written; `nil`, with `EBADF`, if it was opened for reading.
+    /// The file, if it can be written; `nil`, with `EBADF`, if it was opened for reading.
     var writable: FileNode? { isWritable ? node as? FileNode : failure(EBADF) }
 
-    /// Takes the lock of the file, unless another open file has it.
+    /// Takes the lock of the file, if no other open file has it.
     func lock() -> Int32 {
         guard node.lock ?? self === self else { return failure(EWOULDBLOCK) }
         node.lock = self

@@ -1,10 +1,10 @@
 internal import RunLoopUnix
 
-/// The owner of a file or a directory, and what its permissions allow, as on Linux.
+/// The owner of a file or a directory, and the uses that its permissions allow, as on Linux.
 struct Ownership {
     var owner: UInt32
     var group: UInt32
-    /// The lowest twelve bits of its mode.
+    /// The lowest twelve bits of the mode.
     var permissions: UInt32
 
     /// - Parameter user: the owner.
@@ -12,7 +12,7 @@ struct Ownership {
         (owner, group, self.permissions) = (user.identifier, user.group, permissions)
     }
 
-    /// The uses of a file or a directory, each with its bit for all others.
+    /// The uses of a file or a directory, with the bits of the permissions for others.
     struct Use: OptionSet {
         let rawValue: UInt32
 
@@ -29,10 +29,10 @@ struct Ownership {
         return use.isSubset(of: Use(rawValue: allowed))
     }
 
-    /// Whether the user may give it other permissions.
+    /// Returns `true` if the user may change the permissions.
     func belongs(to user: ChildProcess.User) -> Bool { user.isRoot || owner == user.identifier }
 
-    /// Whether, in a directory like this, only the owner of a name may rename or remove it.
+    /// `true` if only the owner of a name may rename or remove it in a directory with these permissions.
     var isSticky: Bool { permissions & 0o1000 != 0 }
 }
 

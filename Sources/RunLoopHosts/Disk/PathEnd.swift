@@ -6,7 +6,7 @@ struct PathEnd {
     let directory: DirectoryNode
     /// The name; `.`, `..`, or empty for the root.
     let name: String
-    /// Whether the path ends with a slash, and so leads to directories only.
+    /// `true` if the path ends with a slash, and so leads to directories only.
     let hasSlash: Bool
 
     private static let longestName = 255
@@ -34,7 +34,7 @@ struct PathEnd {
 
     var place: NameChange.Place { NameChange.Place(directory: directory, name: name) }
 
-    /// Whether the last step is a name, and not a dot or the root.
+    /// `true` if the last step is a name, and not a dot or the root.
     var isName: Bool { !["", ".", ".."].contains(name) }
 
     /// The node to which the path leads; `nil` for none.

@@ -10,7 +10,7 @@ extension SimulatedDisk {
         throw Refusal(reason)
     }
 
-    /// The reason why a user cannot make a file at a path.
+    /// Returns the reason why a user cannot make a file at a path.
     func reason(againstNewFileAt path: String, as user: ChildProcess.User = .root) -> Int32? {
         do throws(Refusal) {
             let end = try end(of: path, as: user)
@@ -20,7 +20,7 @@ extension SimulatedDisk {
         } catch { return error.reason }
     }
 
-    /// The reason why a user does not find the file at a path.
+    /// Returns the reason why a user does not find the file at a path.
     func reason(againstUseOf path: String, as user: ChildProcess.User = .root) -> Int32? {
         do throws(Refusal) {
             _ = try node(at: path, as: user)
@@ -40,7 +40,7 @@ extension SimulatedDisk {
         try PathEnd(of: path, from: root, as: user)
     }
 
-    /// A directory that a user may use.
+    /// Returns a directory that a user may use.
     func directory(
         at path: String, as user: ChildProcess.User, to use: Ownership.Use = .read
     ) throws(Refusal) -> DirectoryNode {
@@ -49,7 +49,7 @@ extension SimulatedDisk {
         return directory
     }
 
-    /// The reason why a user cannot make a directory that of a process.
+    /// Returns the reason why a user's process cannot have a directory as its working directory.
     func reason(againstWorkingIn path: String, as user: ChildProcess.User) -> Int32? {
         do throws(Refusal) {
             _ = try directory(at: path, as: user, to: .search)

@@ -1,14 +1,14 @@
 internal import Glibc
 
 extension SimulatedDisk {
-    /// Reports an event of a node: to those who watch it, and to those who watch its directory.
+    /// Reports an event of a node to its watchers, and to the watchers of its directory.
     func tell(_ kind: Int32, _ node: DiskNode) {
         guard !state.queues.isEmpty else { return }
         tellDirectory(kind, node)
         tellItself(kind, node)
     }
 
-    /// Reports an event of a node's name to those who watch its directory.
+    /// Reports an event of a node's name to the watchers of its directory.
     func tellDirectory(_ kind: Int32, _ node: DiskNode, cookie: UInt32 = 0) {
         guard let directory = node.directory else { return }
         for queue in state.queues { queue.take(kind, of: node, in: directory, cookie: cookie) }
@@ -18,7 +18,7 @@ extension SimulatedDisk {
         for queue in state.queues { queue.take(kind, of: node) }
     }
 
-    /// Reports that a node has moved to its present place, where another may have been.
+    /// Reports that a node has moved to its present place, which another node may have had.
     func tellOfMove(of node: DiskNode, from place: NameChange.Place, replacing replaced: DiskNode?) {
         state.lastCookie += 1
         for queue in state.queues {
@@ -31,7 +31,7 @@ extension SimulatedDisk {
     }
 
     func tellOfRemoval(of node: DiskNode) {
-        // The number of a directory's links is no attribute of it.
+        // The number of a directory's links is not one of its attributes.
         if !(node is DirectoryNode) { tellItself(IN_ATTRIB, node) }
         hasLostName(node)
         tellDirectory(IN_DELETE, node)
@@ -41,7 +41,7 @@ extension SimulatedDisk {
         if node.openings > 0 { node.directory?.openings += 1 } else { tellItself(IN_DELETE_SELF, node) }
     }
 
-    /// Called when a node is open once less. Reports its end, if it has no name any more and is not open.
+    /// Counts one opening of a node less. Reports the node's end if it has no name any more and is not open.
     func hasClosed(_ node: DiskNode) {
         node.openings -= 1
         guard node.openings == 0, !node.isNamed else { return }

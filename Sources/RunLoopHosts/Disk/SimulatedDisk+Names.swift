@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopUnix
 
-// The errors, and which of several comes first, are those of Linux.
+// The errors, and their precedence, follow Linux.
 extension SimulatedDisk {
     private func change(_ change: NameChange) {
         for (place, node) in change.entries { place.directory.names[place.name] = node }
@@ -52,7 +52,7 @@ extension SimulatedDisk {
         remove(directory, at: end.place)
     }
 
-    /// Throws unless a user may take a name from a node.
+    /// Throws if a user may not take a name from a node.
     private func check(
         _ user: ChildProcess.User, mayTake node: DiskNode, from directory: DirectoryNode
     ) throws(Refusal) {
@@ -85,7 +85,7 @@ extension SimulatedDisk {
         } else {
             try new.directory.check(.changeNames, user)
         }
-        // Its `..` changes.
+        // The `..` of the directory changes.
         if node is DirectoryNode, old.directory !== new.directory { try node.check(.write, user) }
         if let directory = replaced as? DirectoryNode, !directory.names.isEmpty { throw Refusal(ENOTEMPTY) }
         move(node, from: old.place, to: new.place)
@@ -99,7 +99,7 @@ extension SimulatedDisk {
         }
     }
 
-    /// Moves a node to another place, where there is none, or one that makes room for it.
+    /// Moves a node to another place, which is free or whose node makes room for it.
     func move(_ node: DiskNode, from old: NameChange.Place, to new: NameChange.Place) {
         let replaced = new.directory.names[new.name]
         change(NameChange(entries: [(old, nil), (new, node)], takesDirectory: node is DirectoryNode))
@@ -109,7 +109,7 @@ extension SimulatedDisk {
 }
 
 extension DiskNode {
-    /// Whether a directory is this one, or lies in it.
+    /// Returns `true` if `directory` is this node, or lies in it.
     fileprivate func contains(_ directory: DirectoryNode) -> Bool {
         var next: DirectoryNode? = directory
         while let present = next, present !== self { next = present.directory }

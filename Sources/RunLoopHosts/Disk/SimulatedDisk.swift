@@ -7,10 +7,10 @@ public import RunLoopUnix
 /// names that were changed and not synced, as the simulation's seed decides; synced ones stay. The disk can be full, slow
 /// and broken.
 ///
-/// It has the usual directories of a Linux system, `/data` and `/state`, those in which a test has installed something,
-/// and those that the programs of its host create. Files cannot be opened elsewhere, as on a real disk.
-/// ``/RunLoopUnix/Disk`` leads to it in the programs of its host. Files that are opened otherwise are the real ones. It
-/// outlives processes and crashes. Use it from the simulation's threads; it is `Sendable`.
+/// The disk has the usual directories of a Linux system, `/data` and `/state`, the directories in which a test has
+/// installed something, and the ones that the host's programs create. Files cannot be opened elsewhere, as on a real
+/// disk. In these programs, ``/RunLoopUnix/Disk`` leads to the disk; files opened in other ways are the real ones. The
+/// disk outlives processes and crashes. `Sendable`; use it from the simulation's threads.
 public final class SimulatedDisk: Sendable {
     /// An operation of a disk.
     public enum Operation: Sendable, Hashable, CaseIterable {
@@ -27,7 +27,7 @@ public final class SimulatedDisk: Sendable {
         var lastCookie: UInt32 = 0
     }
 
-    // Unsafe, but only the thread whose turn it is uses them.
+    // Unsafe, but used only by the thread whose turn it is.
     nonisolated(unsafe) var state = State()
     nonisolated(unsafe) let root = DirectoryNode("", in: nil, Ownership(.root, 0o755))
     let simulation: Simulation
@@ -44,19 +44,19 @@ public final class SimulatedDisk: Sendable {
 
     // MARK: For tests
 
-    /// The largest number of bytes in all files together; `nil`, the default, sets no limit. A write beyond it fails
-    /// with `ENOSPC`.
+    /// The largest number of bytes in all files together; `nil`, the default, sets no limit. A write beyond the limit
+    /// fails with `ENOSPC`.
     public var capacity: Int? {
         get { state.capacity }
         set { state.capacity = newValue }
     }
 
-    /// Makes an operation fail from now on, with that `errno`; with `nil` it works again.
+    /// Makes an operation fail with `errno` from now on; with `nil` it works again.
     public func fail(_ operation: Operation, errno: Int32?) {
         state.failures[operation] = errno
     }
 
-    /// Makes an operation take so long from now on, while it blocks its thread; no time unless set.
+    /// Makes an operation block its thread for `duration` from now on; zero by default.
     public func slow(_ operation: Operation, by duration: Duration) {
         state.durations[operation] = duration
     }
@@ -64,7 +64,7 @@ public final class SimulatedDisk: Sendable {
     /// The paths of all files, sorted.
     public var paths: [String] { root.files.map(\.path).sorted() }
 
-    /// The bytes that a process would read in a file; `nil` if there is no such file.
+    /// The bytes that a process would read from a file; `nil` if there is no such file.
     public func contents(of path: String) -> [UInt8]? { file(at: path)?.content }
 
     /// The names in a directory, sorted; `nil` if there is no such directory.
@@ -72,12 +72,12 @@ public final class SimulatedDisk: Sendable {
         (try? node(at: path) as? DirectoryNode)?.sortedNames
     }
 
-    /// Makes a directory and its ancestors, durably. If it exists, its contents stay.
+    /// Makes a directory and its ancestors, durably. An existing directory keeps its contents.
     ///
     /// - Parameters:
     ///   - path: the path from the root.
-    ///   - owner: the owner; the present one, or root, unless given.
-    ///   - permissions: the permissions, for example `0o700`; the present ones, or `0o755`, unless given.
+    ///   - owner: the owner; by default the present one, or root.
+    ///   - permissions: the permissions, for example `0o700`; by default the present ones, or `0o755`.
     /// - Precondition: no file is in the way.
     public func installDirectory(at path: String, owner: ChildProcess.User? = nil, permissions: UInt32? = nil) {
         own(installedDirectory(at: path), owner, permissions)
@@ -112,13 +112,13 @@ public final class SimulatedDisk: Sendable {
 
     private func file(at path: String) -> FileNode? { try? node(at: Directories.name(path)) as? FileNode }
 
-    /// Writes a file, durably, like a person at the keyboard, and makes its missing directories.
+    /// Writes a file, durably, as a person at the keyboard would, and makes its missing directories.
     ///
     /// - Parameters:
     ///   - contents: the bytes.
     ///   - path: the path from the root.
-    ///   - owner: the owner; the present one, or root, unless given.
-    ///   - permissions: the permissions, for example `0o600`; the present ones, or `0o644`, unless given.
+    ///   - owner: the owner; by default the present one, or root.
+    ///   - permissions: the permissions, for example `0o600`; by default the present ones, or `0o644`.
     /// - Precondition: no directory has the path.
     public func install(
         _ contents: [UInt8], at path: String, owner: ChildProcess.User? = nil, permissions: UInt32? = nil
@@ -153,7 +153,7 @@ public final class SimulatedDisk: Sendable {
         makeNamesDurable(of: node)
     }
 
-    /// The largest number of events that wait for a file watcher of the host; 16,384 unless set. Later events are lost,
+    /// The largest number of events that wait for a file watcher of the host; 16,384 by default. Later events are lost,
     /// and the watcher learns of an overflow.
     public var fileEventLimit: Int {
         get { state.fileEventLimit }
@@ -162,7 +162,7 @@ public final class SimulatedDisk: Sendable {
 
     // MARK: A crash
 
-    /// Loses the host's power: of the unsynced changes some stay, some are lost, and some stay in part.
+    /// Loses the host's power: some of the unsynced changes stay, some are lost, and some stay in part.
     func crash() {
         // Names change in the order of the journal.
         let count = state.journal.count

@@ -1,6 +1,6 @@
 internal import RunLoopUnix
 
-/// The users and groups that a machine knows, by its `/etc/passwd` and `/etc/group`.
+/// The users and groups of a machine, from its `/etc/passwd` and `/etc/group`.
 struct Accounts {
     /// The contents of `/etc/passwd`; without that file there is root.
     let users: [UInt8]
@@ -11,7 +11,7 @@ struct Accounts {
         groups = disk.contents(of: "/etc/group") ?? []
     }
 
-    /// The user of a name, with all groups; `nil` if there is none.
+    /// Returns the user with a name, with all groups; `nil` if there is none.
     func user(named name: String) -> ChildProcess.User? {
         let lines = Self.lines(of: users).lazy.filter { $0.count == 7 && $0[0] == name }
         guard let line = lines.first, let number = UInt32(line[2]), let group = UInt32(line[3]) else { return nil }

@@ -1,12 +1,12 @@
 internal import Glibc
 
 /// Ways in which calls to the system may fail in an explored simulation; see
-/// ``SimulatedHost/callsMayFail(with:atMost:)``. A value and `Sendable`.
+/// ``SimulatedHost/callsMayFail(with:atMost:)``. A `Sendable` value.
 public struct CallFaults: OptionSet, Sendable, Hashable {
     /// The bits of the kinds.
     public let rawValue: UInt8
 
-    /// The kinds with these bits.
+    /// Creates the kinds with the given bits.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
@@ -22,7 +22,7 @@ public struct CallFaults: OptionSet, Sendable, Hashable {
     public static let ioErrors = CallFaults(rawValue: 8)
     /// A connection to another host fails at both ends with `ECONNRESET`, at a call that sends or receives.
     public static let resets = CallFaults(rawValue: 16)
-    /// All of them.
+    /// All kinds of faults.
     public static let all: CallFaults = [.shortWrites, .interruptions, .fullDisk, .ioErrors, .resets]
 
     /// The kinds that make a call fail at once, each with its reason.

@@ -7,12 +7,13 @@ final class Machine {
     let network: Network
     let disk: SimulatedDisk
     let clock: MachineClock
-    /// Its bound sockets: its side of the network.
+    /// The machine's bound sockets: its side of the network.
     let sockets: SocketTable
 
-    /// The programs that its files run, by path.
+    /// The programs that the machine's files run, by path.
     var programs: [String: SimulatedProcess.Program] = [:]
-    /// The ways in which calls of its processes may fail in an explored simulation, and how many more may.
+    /// The ways in which calls of the machine's processes may fail in an explored simulation; `faultsLeft` is how many
+    /// more may.
     var faults: CallFaults = []
     var faultsLeft = 0
     var mostProcesses = Int.max
@@ -27,23 +28,24 @@ final class Machine {
     }
 
     var name: String { sockets.name }
-    /// The name for C programs, which stays for ever.
+    /// The name for C programs, which stays valid forever.
     private(set) lazy var cName = SimulatedEnvironment.keep(Array(name.utf8CString))
 
-    /// The path on the network to another machine.
+    /// Returns the path on the network to another machine.
     func path(to other: Machine) -> NetworkPath { NetworkPath(from: sockets, to: other.sockets) }
 
     func note(_ text: String) {
         network.simulation.note(text, of: name)
     }
 
-    /// Finds the addresses of a name: in `/etc/hosts`, or else on the network.
+    /// Finds the addresses of a name, in `/etc/hosts` or else on the network.
     func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
         let known = disk.contents(of: "/etc/hosts").map { Self.addresses(of: name.lowercased(), in: $0) } ?? []
         return known.isEmpty ? network.find(name) : .success(known)
     }
 
-    /// All addresses of a name or an alias in an `/etc/hosts`, in the order of its lines, as for the C library.
+    /// Returns all addresses of a name or an alias in an `/etc/hosts`, in the order of its lines, as the C library
+    /// does.
     private static func addresses(of name: String, in file: [UInt8]) -> [Endpoint] {
         file.split(separator: UInt8(ascii: "\n")).compactMap { line in
             let text = String(decoding: line.prefix { $0 != UInt8(ascii: "#") }, as: UTF8.self)
@@ -53,7 +55,7 @@ final class Machine {
         }
     }
 
-    /// The address that a text gives in its usual form; `nil` for any other text.
+    /// Returns the address that a text gives in its usual form; `nil` for any other text.
     private static func address(_ text: String) -> Endpoint? {
         var room = in6_addr()
         guard [AF_INET, AF_INET6].contains(where: { inet_pton($0, text, &room) == 1 }) else { return nil }
@@ -65,12 +67,12 @@ final class Machine {
         return lastProcess
     }
 
-    /// Loses the machine's power. On a thread of one of its processes this does not return.
+    /// Loses the machine's power. Does not return on a thread of one of the machine's processes.
     ///
     /// The disk loses bytes and names that were not synced, as chance decides, and all locks and file watchers. Bound
-    /// sockets and abstract names go; the paths of sockets stay. The processes go with their descriptors, and nobody is
-    /// notified: no peer, no parent. Their threads rest for ever, and so keep the objects that they hold. What is left:
-    /// synced files, installed programs, the clock, and the counters of ports and processes.
+    /// sockets and abstract names go; the paths of sockets stay. The processes go with their descriptors, without
+    /// notice to peers or parents. Their threads rest forever, and so keep the objects that they hold. The synced
+    /// files, the installed programs, the clock, and the counters of ports and processes stay.
     func crash() {
         sockets.isUp = false
         disk.crash()

@@ -13,7 +13,7 @@ extension Process {
                 streams.append(try target(of: stream, number))
             }
         }
-        // Only root may choose, even the same one.
+        // Only root may choose a user, even its own.
         if child.user != nil, !user.isRoot { throw .init(.user, errno: EPERM) }
         let user = child.user ?? self.user
         let directory = child.workingDirectory.map { Directories.absolute($0, from: workingDirectory) }
@@ -49,7 +49,7 @@ extension Process {
             group: child.group == .inherit ? group : nil, user: user, workingDirectory: directory,
             environment: SimulatedEnvironment(child.environment), streams: streams,
             mostDescriptors: child.limits[.openFiles].map { Int(clamping: $0) } ?? 1_024)
-        // Like a service manager that listens to the main process alone.
+        // As for a service manager that listens only to the main process.
         if manager != nil { process.manager = { _ in } }
         machine.note("process \(process.processIdentifier): \(process.command.joined(separator: " "))")
         let name = "\(machine.name)/\(path.split(separator: "/").last!)-\(process.processIdentifier)"
@@ -71,6 +71,6 @@ extension Process {
         child(identifier)?.isAbandoned()
     }
 
-    // A child of a process that has ended is not given to another one.
+    // An orphaned child gets no new parent.
     func reapOrphans() {}
 }

@@ -42,7 +42,7 @@ extension Process {
 
     func openReserve() -> Int32 { descriptors.add(OpenDescription()) }
 
-    /// The real kernel knows nothing of these descriptors.
+    /// `false`: the real kernel knows nothing of these descriptors.
     var splices: Bool { false }
 
     func pipe() -> (reading: Int32, writing: Int32)? {

@@ -136,7 +136,7 @@ extension Process {
         } catch { return failure(error.reason) }
     }
 
-    /// The paths of sockets below a directory, without that of the directory.
+    /// The paths of sockets below a directory, relative to the directory.
     private func sockets(below directory: String) -> [Substring] {
         let name = Directories.name(absolute(directory))
         let start = name.hasSuffix("/") ? name : name + "/"

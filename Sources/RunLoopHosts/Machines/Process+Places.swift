@@ -4,13 +4,13 @@ internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// Calls that reach the world are places of an explored simulation: before and after them a host may crash and other
-/// processes may go on, and they may fail.
+/// processes may continue, and they may fail.
 extension Process {
     /// Performs a call that reaches the world.
     ///
     /// - Parameters:
     ///   - call: the name, for example `write /log`.
-    ///   - faults: the errors with which it may fail at once.
+    ///   - faults: the errors with which the call may fail at once.
     func reach<Result>(
         _ call: @autoclosure () -> String, _ faults: CallFaults = [], _ body: () throws(Refusal) -> Result
     ) throws(Refusal) -> Result {
@@ -25,7 +25,7 @@ extension Process {
         return result
     }
 
-    /// Performs a call that returns a negative number, with the reason in `errno`, if it fails.
+    /// Performs a call that, if it fails, returns a negative number with the reason in `errno`.
     func answer<Number: SignedInteger>(
         _ call: @autoclosure () -> String, _ faults: CallFaults = [], _ body: () throws(Refusal) -> Number
     ) -> Number {
@@ -52,7 +52,7 @@ extension Process {
         return answer(call, .interruptions) { body(target) }
     }
 
-    /// The number of bytes that a write to a file writes.
+    /// Returns the number of bytes that a write to a file writes.
     func shortened(_ count: Int, _ call: @autoclosure () -> String) -> Int {
         guard isPlace, count > 1, machine.faults.contains(.shortWrites), machine.faultsLeft > 0 else { return count }
         let lengths = [count, 1, count / 2, count - 1]
@@ -73,6 +73,6 @@ extension Process {
         return true
     }
 
-    /// Whether anything may happen at calls.
+    /// `true` if anything may happen at calls.
     private var isPlace: Bool { machine.network.simulation.hasPlaces }
 }

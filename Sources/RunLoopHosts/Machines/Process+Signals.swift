@@ -19,7 +19,7 @@ extension Process {
 
     /// Adds a signal to the counts of the process.
     ///
-    /// - Returns: whether it is counted.
+    /// - Returns: `true` if the signal is counted.
     @discardableResult
     func deliver(_ signal: Signal) -> Bool {
         let counters = descriptors.targets(SimulatedSignalCounter.self).filter { $0.signal == signal }

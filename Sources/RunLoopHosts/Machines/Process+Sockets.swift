@@ -25,14 +25,14 @@ extension Process {
         return socket.bind(to: address)
     }
 
-    /// The reason why its user may not bind a socket to an address that others may bind to.
+    /// Returns the reason why the process's user may not bind a socket to an address that others may bind to.
     private func reason(againstBindingTo address: Endpoint) -> Int32? {
         guard !user.isRoot, machine.sockets.reason(against: address) == nil else { return nil }
         if let path = filePath(of: address) { return machine.disk.reason(againstNewFileAt: path, as: user) }
         return address.port.map { 1..<1_024 ~= $0 } == true ? EACCES : nil
     }
 
-    /// The path of a socket's file, from the root; `nil` for other addresses.
+    /// Returns the path of a socket's file, from the root; `nil` for other addresses.
     private func filePath(of address: Endpoint) -> String? {
         guard let path = address.path, !path.isEmpty, !path.hasPrefix("@") else { return nil }
         return Directories.absolute(path, from: "/")
@@ -70,13 +70,13 @@ extension Process {
     func resetWhenClosed(_ descriptor: Int32) { socket(of: descriptor)?.resetWhenClosed() }
     func spreadsConnections(of loop: RunLoop) -> Bool { false }
 
-    /// Makes two connected sockets, as `socketpair` does; -1 if no descriptor is left.
+    /// Makes two connected sockets, as `socketpair` does; a descriptor is -1 if none is left.
     func makePair() -> (Int32, Int32) {
         let one = SimulatedSocket(AF_UNIX, in: machine.sockets)
         return (descriptors.add(one), descriptors.add(one.makePeer()))
     }
 
-    /// The ends of connections to another machine, also of those that were not accepted yet.
+    /// Returns the ends of connections to another machine, including connections not yet accepted.
     func ends(ofConnectionsTo other: Machine) -> [SimulatedSocket] {
         descriptors.targets(SimulatedSocket.self).flatMap { [$0] + $0.queue }.filter { $0.peer === other.sockets }
     }

@@ -4,25 +4,25 @@ internal import RunLoopKit
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// A process of a simulated machine: its threads, its descriptors, and what else a kernel keeps for it. Its system
-/// calls, which RunLoopUnix makes, are in extensions.
+/// A process of a simulated machine: its threads, its descriptors, and the other state that a kernel keeps for it. The
+/// system calls, which RunLoopUnix makes, are in extensions.
 ///
-/// Unchecked and not locked: only the thread whose turn it is uses it.
+/// Unchecked and not locked: used only by the thread whose turn it is.
 final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     let processIdentifier: Int32
     let machine: Machine
     /// The group, whose processes can all be signalled together.
     let group: Int32
     let workingDirectory: String
-    /// The user that it runs as, from its start to its end.
+    /// The user that the process runs as, from its start to its end.
     let user: ChildProcess.User
-    /// The path of its program, and the arguments; empty for a main process.
+    /// The path of the process's program, and the arguments; empty for a main process.
     let command: [String]
-    /// Its exit status; `nil` while it runs.
+    /// The process's exit status; `nil` while it runs.
     private(set) var status: ChildProcess.ExitStatus?
-    /// The code of its exit status, unless a signal ends it.
+    /// The code of the exit status, if no signal ends the process.
     var exitCode: Int32 = 0
-    /// Called when it has ended.
+    /// Called when the process has ended.
     var endHandler: ((ChildProcess.ExitStatus) -> Void)?
 
     var descriptors: DescriptorTable
@@ -31,13 +31,13 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     private(set) lazy var description = ProcessDescription(self)
     let variables: SimulatedEnvironment
     var ignoredSignals: Set<Signal> = []
-    /// Receives its messages to its service manager.
+    /// Receives the process's messages to its service manager.
     var manager: ((String) -> Void)?
 
-    /// `nil` if its parent has ended, or does not ask how it ends.
+    /// The parent; `nil` if it has ended, or does not ask how the process ends.
     private weak var parent: Process?
     private(set) var children: [Process] = []
-    /// The name of its threads.
+    /// The name of the process's threads.
     private(set) var name: String
     private var world: SimulatedWorld?
     private var thread: LoopThread?
@@ -45,7 +45,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     private var view: SimulatedProcess?
 
     /// - Parameters:
-    ///   - identifier: its number; `nil` for the next one of its machine.
+    ///   - identifier: the number; `nil` for the next one of the machine.
     ///   - group: the group; `nil` for a new one.
     init(
         _ identifier: Int32? = nil, on machine: Machine, parent: Process? = nil, command: [String] = [],
@@ -64,14 +64,14 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     var remote: RunLoop.Remote? { thread?.remote }
 
-    /// Whether the calling thread is one of its own.
+    /// `true` if the calling thread belongs to the process.
     var isCurrent: Bool { world.map { RunLoop.currentWorld === $0 } ?? false }
 
     // MARK: Start
 
-    /// Starts its main thread.
+    /// Starts the process's main thread.
     ///
-    /// - Parameter life: the number of earlier processes with that name.
+    /// - Parameter life: the number of earlier processes with the name.
     func start(named name: String, life: Int, program: @escaping @Sendable (RunLoop) -> Void) {
         self.name = name
         let network = machine.network
@@ -82,7 +82,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         HostResolver.finder.set({ [unowned self] in machine.find($0) }, in: world)
         self.world = world
         machine.processes.append(self)
-        // They share a disk, of which one may find what another is about to complete.
+        // Processes share a disk, on which one may find a change that another is about to complete.
         if machine.processes.count > 1 { _ = network.simulation.makePlaces() }
         thread = world.startMain(ended: { [self] in hasEnded(.exited(exitCode)) }, setUp: program)
     }
@@ -102,7 +102,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
     // MARK: End
 
-    /// Ends the process where it is, by a signal. On a thread of its own this does not return.
+    /// Ends the process where it is, by a signal. Does not return on one of its own threads.
     func end(by signal: Signal) {
         guard status == nil else { return }
         machine.network.simulation.meet(.processKilled)
@@ -126,26 +126,25 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         parent.deliver(.child)
     }
 
-    /// Called when its parent no longer asks how it ends.
+    /// Abandons the process. Called when its parent no longer asks how it ends.
     func isAbandoned() {
         parent = nil
         if status != nil { reap() }
     }
 
-    /// Gives its number back.
+    /// Gives the process's number back.
     func reap() {
         parent?.children.removeAll { $0 === self }
         machine.processes.removeAll { $0 === self }
         guard let world, !world.isKilled else { return }
-        // When its last thread has ended.
+        // After the process's last thread has ended.
         let simulation = machine.network.simulation
         _ = simulation.schedule(at: simulation.now, "a process is released", from: nil, on: machine.name) {
             simulation.letGo(of: world)
         }
     }
 
-    /// Ends the process because its machine has stopped, and notifies nobody. On a thread of its own this does not
-    /// return.
+    /// Ends the process without notice, because its machine has stopped. Does not return on one of its own threads.
     func vanish() {
         for socket in descriptors.targets(BoundSocket.self) { socket.vanish() }
         descriptors.removeAll()

@@ -3,10 +3,10 @@ public import RunLoopUnix
 
 /// A process of a ``SimulatedHost``, as its program sees it.
 ///
-/// The program is a block, called on the main thread of the process. When it has returned, the thread's loop runs until
-/// it is stopped or nothing is left in it, and then the process ends. A signal without a `SignalSource` ends the
-/// process where it is. The program may do all that a program of a host may: use timers, signals, connections and the
-/// disk, and start children.
+/// The program is a block, called on the main thread of the process. After it has returned, the thread's loop runs
+/// until it is stopped or nothing is left in it, and then the process ends. A signal without a `SignalSource` ends the
+/// process where it is. The program may do everything that a host's program may: use timers, signals, connections and
+/// the disk, and start children.
 ///
 /// ```swift
 /// host.install(program: "/bin/sleep") { process in
@@ -18,9 +18,9 @@ public import RunLoopUnix
 /// }
 /// ```
 ///
-/// It belongs to the main thread of the process, and is not `Sendable`.
+/// Use it on the main thread of the process; it is not `Sendable`.
 public final class SimulatedProcess {
-    /// A program of processes: called on the main thread of each.
+    /// A program of processes, called on the main thread of each.
     public typealias Program = @Sendable (SimulatedProcess) throws -> Void
 
     private let process: Process
@@ -30,11 +30,11 @@ public final class SimulatedProcess {
     public let environment: [String: String]
     /// The main loop of the process.
     public let loop: RunLoop
-    /// The stream that it reads, which gives no input if it was not started with a pipe.
+    /// The stream that the process reads, which gives no input if the process was started without a pipe.
     public let standardInput: PipeEnd
-    /// The stream that it writes. Output to a stream inherited from the main process of its host goes to the trace.
+    /// The stream that the process writes. Output to a stream inherited from the host's main process goes to the trace.
     public let standardOutput: PipeEnd
-    /// The stream to which it writes errors.
+    /// The stream to which the process writes errors.
     public let standardError: PipeEnd
 
     init(_ process: Process, environment: [String: String], loop: RunLoop, streams: [PipeEnd]) {
@@ -49,7 +49,7 @@ public final class SimulatedProcess {
     /// The working directory of the process.
     public var workingDirectory: String { process.workingDirectory }
 
-    /// Ends the process with this code, from 0 to 255, as soon as the present handler has returned. Without it, the
+    /// Ends the process with this code, from 0 to 255, as soon as the present handler has returned. Without a call, the
     /// code is 0, or 1 if the program throws an error.
     public func exit(_ code: Int32) {
         require(0...255 ~= code, "an exit code is from 0 to 255")
@@ -57,8 +57,8 @@ public final class SimulatedProcess {
         loop.endAllRuns()
     }
 
-    /// Writes a line to its standard output. As for any program, this waits while a pipe is full, and ends the process
-    /// with SIGPIPE if the pipe has no reader any more.
+    /// Writes a line to the process's standard output. As for any program, the call waits while a pipe is full, and
+    /// ends the process with SIGPIPE if the pipe has no reader any more.
     public func print(_ text: String) {
         var rest = Array("\(text)\n".utf8)[...]
         while !rest.isEmpty {

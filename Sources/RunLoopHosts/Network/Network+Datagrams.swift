@@ -7,7 +7,7 @@ extension Network {
     /// The longest additional delay of a datagram that others overtake.
     private static let longestHold = Duration.milliseconds(10)
 
-    /// The number of packets in which a datagram of so many bytes goes.
+    /// Returns the number of packets that carry a datagram of `count` bytes.
     func packets(_ count: Int, to target: Endpoint, on path: NetworkPath) -> Int {
         guard let mtu = link(path).mtu else { return 1 }
         let payload = mtu - (target.family == AF_INET6 ? 40 : 20)
@@ -46,7 +46,7 @@ extension Network {
         return .nanoseconds(chance.number(in: 1...Int(Self.longestHold.saturatedNanoseconds)))
     }
 
-    /// Whether something happens in any of a number of tries.
+    /// Returns `true` if an event happens in any of a number of tries.
     private func chooses(_ what: String, at rate: Double, on path: NetworkPath, tries: Int = 1) -> Bool {
         guard rate > 0 else { return false }
         guard rate < 1 else { return true }

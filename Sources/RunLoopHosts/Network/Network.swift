@@ -4,19 +4,19 @@ internal import RunLoopUnix
 
 /// The network that carries bytes between the machines of a simulation: its nodes, and the links between them.
 ///
-/// Unchecked and not locked: only the thread whose turn it is uses it.
+/// Unchecked and not locked: used only by the thread whose turn it is.
 final class Network: @unchecked Sendable {
     let simulation: Simulation
     let chance: Chance
     private(set) var nodes: [NetworkNode] = []
     private var byAddress: [String: NetworkNode] = [:]
-    /// The number of addresses that were given to nodes without any.
+    /// The number of nodes added without addresses.
     private var usualAddresses = 0
 
-    /// The link between nodes that have none of their own.
+    /// The link between nodes without one of their own.
     var usualLink = NetworkLink()
     var links: [NetworkPath: NetworkLink] = [:]
-    /// The time when the last byte on a path with a bandwidth has left: later ones leave after it.
+    /// The time when the last byte on a path with a bandwidth has left; later bytes leave after it.
     private var ends: [NetworkPath: RunLoop.Instant] = [:]
     var cuts: Set<NetworkPath> = []
     /// The answers for names, besides those of nodes.
@@ -26,7 +26,7 @@ final class Network: @unchecked Sendable {
         (self.simulation, chance) = (simulation, Chance(simulation))
     }
 
-    /// Whether the simulation has ended.
+    /// `true` once the simulation has ended.
     var isOver: Bool { nodes.isEmpty }
 
     /// Releases everything at the end of the simulation.
@@ -52,7 +52,7 @@ final class Network: @unchecked Sendable {
         }
     }
 
-    /// An address of each family that no node has, from ranges that are for those who ask for none.
+    /// Returns an address of each family that no node has, from the ranges for hosts added without addresses.
     func freeAddresses() -> [String] {
         while true {
             usualAddresses += 1
@@ -63,7 +63,7 @@ final class Network: @unchecked Sendable {
         }
     }
 
-    /// The node with an address, as a socket of another node sees it.
+    /// Returns the node with an address, as a socket of another node sees it.
     func node(at address: Endpoint, from node: NetworkNode) -> NetworkNode? {
         address.isLoopback ? node : byAddress[address.hostText]
     }
@@ -72,34 +72,34 @@ final class Network: @unchecked Sendable {
         links[path] ?? (path.isLoopback ? .loopback : usualLink)
     }
 
-    /// Whether bytes that arrive now get there.
+    /// Returns `true` if bytes on the path would arrive now.
     func isOpen(_ path: NetworkPath) -> Bool {
         path.isLoopback || (!cuts.contains(path) && path.to.isUp)
     }
 
-    /// The largest number of losses in a row: after 102 s something gets through.
+    /// The largest number of losses in a row: after 102 s a packet gets through.
     private static let mostLosses = 9
 
-    /// The pause before a lost packet is sent again, if no others tell of the loss.
+    /// The pause before a lost packet is sent again, if no others report the loss.
     static let retransmission = Duration.milliseconds(200)
 
-    /// The round trip of a path, without jitter and losses.
+    /// Returns the round trip of a path, without jitter and losses.
     func roundTrip(_ path: NetworkPath) -> Duration { link(path).latency + link(path.back).latency }
 
     /// The loss of a packet of a connection.
     enum Loss {
         case none
-        /// Other packets have told the sender, which has sent it again after a round trip.
+        /// Other packets have reported the loss, and the sender has sent the packet again after a round trip.
         case recovered
         /// The sender has heard nothing for a while, once or several times.
         case timedOut
     }
 
-    /// The time that a piece of a connection takes.
+    /// Returns the time that a piece of a connection takes.
     ///
     /// - Parameters:
-    ///   - packets: the number of its packets.
-    ///   - flight: the number of packets under way, with these.
+    ///   - packets: the number of packets in the piece.
+    ///   - flight: the number of packets under way, including these.
     ///   - retransmission: the pause before a packet that was lost is sent again.
     func delay(
         of count: Int, inPackets packets: Int = 1, amid flight: Int = 1, on path: NetworkPath,
@@ -107,7 +107,7 @@ final class Network: @unchecked Sendable {
     ) -> (time: Duration, loss: Loss) {
         let (link, delay) = (link(path), travelTime(of: count, on: path))
         guard link.lossRate > 0 else { return (delay, .none) }
-        // Later bytes wait until it gets through: for the pause, then twice as long, each time.
+        // Later bytes wait until the packet gets through: for the pause, then twice as long, each time.
         var losses = 0
         for _ in 0..<packets where chance.happens(at: link.lossRate) { losses = 1 }
         while losses > 0, losses < Self.mostLosses, chance.happens(at: link.lossRate) { losses += 1 }
@@ -121,10 +121,10 @@ final class Network: @unchecked Sendable {
         return (delay + retransmission * ((1 << losses) - 1), .timedOut)
     }
 
-    /// The number of packets that tell of one that was lost.
+    /// The number of packets that report a lost one.
     private static let packetsThatTell = 3
 
-    /// The time that so many bytes take if nothing is lost.
+    /// Returns the time that `count` bytes take if nothing is lost.
     func travelTime(of count: Int, on path: NetworkPath) -> Duration {
         let link = link(path)
         var delay = link.latency

@@ -1,27 +1,27 @@
 internal import RunLoopCore
 
-/// The properties of the link between two hosts, in one direction. A value and `Sendable`.
+/// The properties of the link between two hosts, in one direction. A `Sendable` value.
 public struct NetworkLink: Sendable, Hashable {
-    /// The time that a byte is under way; 500 µs unless set.
+    /// The time that a byte is under way; 500 µs by default.
     public var latency = Duration.microseconds(500)
-    /// The longest additional delay, chosen for each piece; zero unless set. Bytes of a connection never overtake one
+    /// The longest additional delay, chosen for each piece; zero by default. Bytes of a connection never overtake one
     /// another.
     public var jitter = Duration.zero
-    /// The number of bytes that go through it each second; `nil`, the default, sets no limit. All connections and
+    /// The number of bytes that the link carries each second; `nil`, the default, sets no limit. All connections and
     /// datagrams from one host to the other share it: each waits in a queue, of any length, for earlier ones.
     public var bandwidth: Int?
-    /// The share of the packets that is lost, from 0, the default, to 1. A lost packet of a connection is sent again: after
-    /// a round trip if more than three are under way, and otherwise after 200 ms, or a second while connecting, and then
-    /// after twice as long each time. A lost datagram stays lost.
+    /// The share of packets that are lost, from 0, the default, to 1. A lost packet of a connection is sent again:
+    /// after a round trip if more than three are under way, and otherwise after 200 ms, or a second while connecting,
+    /// and then after twice as long each time. A lost datagram stays lost.
     public var lossRate = 0.0
-    /// The share of the datagrams that arrive twice, from 0, the default, to 1.
+    /// The share of datagrams that arrive twice, from 0, the default, to 1.
     public var duplicationRate = 0.0
-    /// The share of the datagrams that later ones overtake, from 0, the default, to 1: it takes up to ten milliseconds
-    /// longer. ``jitter`` has datagrams overtake one another as well.
+    /// The share of datagrams that later ones overtake, from 0, the default, to 1: such a datagram takes up to ten
+    /// milliseconds longer. ``jitter`` lets datagrams overtake one another as well.
     public var reorderingRate = 0.0
     /// The largest packet in bytes, with its headers, at least 1,280; `nil`, the default, sets no limit. A longer
     /// datagram is sent in pieces, and lost with any of them, or fails with `EMSGSIZE` if its socket does not allow
-    /// that.
+    /// pieces.
     public var mtu: Int?
 
     /// Creates a link with the default properties.

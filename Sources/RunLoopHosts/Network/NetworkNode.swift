@@ -5,14 +5,14 @@ internal import RunLoopUnix
 class NetworkNode: Hashable {
     let name: String
     let addresses: [String]
-    /// Whether it is switched on. Nothing arrives at a node that is down.
+    /// `true` if the node is switched on. Nothing arrives at a node that is down.
     var isUp = true
 
     init(_ name: String, addresses: [String]) {
         (self.name, self.addresses) = (name, addresses)
     }
 
-    /// An address of a family, or of the other family if there is none.
+    /// Returns an address of a family, or of the other family if there is none.
     final func address(of family: Int32) -> String? {
         addresses.first { $0.contains(":") == (family == AF_INET6) } ?? addresses.first
     }
@@ -39,10 +39,10 @@ extension Endpoint {
         return host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : String(host)
     }
 
-    /// Whether it stands for all addresses of a machine.
+    /// `true` if the address stands for all addresses of a machine.
     var isWildcard: Bool { hostText == "0.0.0.0" || hostText == "::" }
 
-    /// Whether it stands for the machine that uses it.
+    /// `true` if the address stands for the machine that uses it.
     var isLoopback: Bool { hostText == "::1" || hostText.hasPrefix("127.") }
 
     /// The machine's own address of its family, to which a connection to the wildcard goes, as on Linux.

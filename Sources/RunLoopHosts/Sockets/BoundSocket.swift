@@ -4,13 +4,13 @@ internal import RunLoopUnix
 
 /// A simulated socket, which can be bound to a place of its machine.
 class BoundSocket: OpenDescription {
-    /// The table of its machine.
+    /// The table of the socket's machine.
     final let table: SocketTable
     final let family: Int32
     final var localAddress: Endpoint
     final private(set) var isBound = false
     final var options: [Int64: Int32] = [:]
-    /// The error of the next call.
+    /// The error that the next call returns.
     var error: Int32 = 0
 
     init(_ family: Int32, in table: SocketTable) {
@@ -47,7 +47,7 @@ class BoundSocket: OpenDescription {
 
     // MARK: The place
 
-    /// Binds it to an address, or to a port of its own there if the address has the port zero.
+    /// Binds the socket to an address, or to a free port there if the address has the port zero.
     ///
     /// - Returns: `false` if the place is taken.
     final func bindToPlace(of address: Endpoint) -> Bool {
@@ -63,13 +63,13 @@ class BoundSocket: OpenDescription {
     private var reusesAddress: Bool { option(SOL_SOCKET, SO_REUSEADDR) == 1 }
     private var isSixOnly: Bool { option(Int32(IPPROTO_IPV6), IPV6_V6ONLY) == 1 }
 
-    /// Whether both may be bound to one port.
+    /// Returns `true` if both sockets may be bound to one port.
     final func shares(with other: BoundSocket) -> Bool {
         !overlaps(other) || (reusesPort && other.reusesPort)
             || (Self.isDatagram && reusesAddress && other.reusesAddress)
     }
 
-    /// Whether both would receive the same.
+    /// Returns `true` if both sockets would receive the same data.
     private func overlaps(_ other: BoundSocket) -> Bool {
         if family != other.family {
             let six = family == AF_INET6 ? self : other
@@ -79,7 +79,7 @@ class BoundSocket: OpenDescription {
             || localAddress.hostText == other.localAddress.hostText
     }
 
-    /// Whether an address is one of its own.
+    /// Returns `true` if an address is one of the socket's own.
     final func covers(_ address: Endpoint) -> Bool {
         if family != address.family { return family == AF_INET6 && !isSixOnly && localAddress.isWildcard }
         return family == AF_UNIX || localAddress.isWildcard || localAddress.hostText == address.hostText

@@ -5,33 +5,33 @@ internal import RunLoopUnix
 
 /// One direction of a simulated connection: bytes that were written at one end and have not been read at the other.
 ///
-/// As in TCP, bytes arrive in order and once, or the sender learns that they did not. A piece that meets a cut link or
-/// a host that is down is sent again, after 200 ms, then twice as long each time up to two minutes; after a quarter of
-/// an hour the sender gives up. Within a machine no window limits the bytes under way, and each end has room for 64 KiB.
+/// As in TCP, bytes arrive in order and once, or the sender learns of the failure. A piece that meets a cut link or a
+/// host that is down is sent again, after 200 ms, then twice as long each time up to two minutes; after a quarter of an
+/// hour the sender gives up. Within a machine no window limits the bytes under way, and each end has room for 64 KiB.
 final class Channel {
     private static let mostOfPiece = 64 * 1024
     private static let longestRetransmission = Duration.seconds(120)
     private static let patience = Duration.seconds(924)
 
     private let network: Network
-    /// The two ends. They keep the channel, and release it when they are closed.
+    /// The ends of the channel, which keep it until they are closed.
     private(set) weak var sender: SimulatedSocket?
     private(set) weak var receiver: SimulatedSocket?
     let path: NetworkPath
 
-    /// The unread bytes: first those that have arrived, then those under way, then those that wait to be sent.
+    /// The unread bytes: first the arrived ones, then the ones under way, then the ones that wait to be sent.
     private let bytes = ByteBuffer(capacity: 64)
     private var arrived = 0
     private var underWay = 0
     /// The pieces that are under way, the first to arrive first; the end of the stream is a piece without bytes.
     private var pieces: [(count: Int, arrival: RunLoop.Instant)] = []
     private var arrival: Appointment?
-    /// The time when the last piece arrives: no other may come before it.
+    /// The time when the last piece arrives; no other may come before it.
     private var lastArrival = RunLoop.Instant.distantPast
     /// The limit of the bytes under way; `nil` within a machine.
     private var window: CongestionWindow?
     private var receiveWindow = ReceiveWindow()
-    /// Whether more is sent when the next bytes are acknowledged.
+    /// `true` if more is sent when the next bytes are acknowledged.
     private var isToContinue = false
     /// The time since which the first piece finds no way, and the pause before it is sent again.
     private var trouble: (since: RunLoop.Instant, pause: Duration)?
@@ -53,22 +53,22 @@ final class Channel {
 
     // MARK: The writing end
 
-    /// The number of bytes that it accepts now.
+    /// The number of bytes that the channel accepts now.
     var room: Int { isBroken ? 0 : max(0, sendCapacity - (bytes.count - arrived)) }
-    /// As on Linux, twice the window.
+    /// The size of the send buffer: twice the window, as on Linux.
     private var sendCapacity: Int {
         min(max(2 * (window?.size ?? 0), ReceiveWindow.least), CongestionWindow.most)
     }
     /// The number of bytes that have not arrived, plus one for an end that has not.
     var unsent: Int { isBroken ? 0 : bytes.count - arrived + (ending == .waiting || ending == .underWay ? 1 : 0) }
-    /// Whether it reports as writable: as for the system's sockets, a third must be free.
+    /// `true` if the channel reports as writable: as for the system's sockets, a third of the room must be free.
     var isWritable: Bool { room >= sendCapacity / 3 }
 
     func write(_ new: UnsafeRawBufferPointer) -> Int {
         let most = min(room, new.count)
         if most < new.count { network.simulation.meet(.socketFull) }
         guard most > 0 else { return 0 }
-        // Now and then the system accepts less than it could.
+        // Sometimes the system accepts less than it could.
         let chance = network.chance
         let count = chance.outcome(
             chance.once(in: 16) ? chance.number(in: 1...most) : most, on: path.from.name, "writes to \(path.to.name)",
@@ -79,7 +79,7 @@ final class Channel {
         return count
     }
 
-    /// Whether the stream is to end after the written bytes.
+    /// `true` if the stream ends after the written bytes.
     var isEnding: Bool { ending != .open }
 
     func end() {
@@ -126,7 +126,7 @@ final class Channel {
         if arrival == nil { expect(at: lastArrival) }
     }
 
-    /// Sends more when enough was acknowledged. If too little has arrived for that, it is called again when more has.
+    /// Sends more when enough was acknowledged. Called again when more has arrived, if too little has.
     private func continueLater() {
         guard !isToContinue, let date = window?.nextRoom(beside: underWay) else { return }
         isToContinue = true
@@ -153,7 +153,8 @@ final class Channel {
         guard !isBroken, let piece = pieces.first else { return }
         guard network.isOpen(path) else { return retry() }
         guard let receiver, receiver.isOpen else {
-            // The connection has no reader any more. The end needs no answer, and an answer may find no way.
+            // The connection has no reader any more. The end of the stream needs no answer, and an answer may find no
+            // way.
             guard piece.count > 0 else { return breakOff() }
             guard network.isOpen(path.back) else { return retry() }
             network.after(path.back) { [weak sender] in sender?.reset(ECONNRESET) }

@@ -3,7 +3,7 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 internal import RunLoopUnix
 
-/// Where a datagram of UDP comes from and goes to, and how.
+/// The source and the target of a datagram of UDP, and its type of service.
 struct DatagramWay {
     let source: Endpoint
     let target: Endpoint
@@ -11,7 +11,7 @@ struct DatagramWay {
 }
 
 extension SimulatedDatagramSocket {
-    /// The largest datagram of UDP: as long as a packet may be, with the headers.
+    /// The largest datagram of UDP, as long as a packet may be with the headers.
     private var mostBytes: Int { family == AF_INET6 ? 65_527 : 65_507 }
 
     func bindInternet(to address: Endpoint) -> Int32 {
@@ -24,7 +24,7 @@ extension SimulatedDatagramSocket {
         return bindToPlace(of: address) ? 0 : failure(EADDRINUSE)
     }
 
-    /// As on Linux, a socket has a port from its first use on.
+    /// Binds the socket to a port at its first use, as on Linux.
     private func bindUnlessBound() {
         if !isBound { _ = bindToPlace(of: localAddress) }
     }
@@ -36,9 +36,9 @@ extension SimulatedDatagramSocket {
         return 0
     }
 
-    /// The address that a datagram goes to, and the one that its receiver sees.
+    /// Returns the address that a datagram goes to, and the source that its receiver sees.
     ///
-    /// - Parameter wanted: the address from which it is to leave; empty if there is none.
+    /// - Parameter wanted: the address from which the datagram is to leave; empty for none.
     private func route(
         to address: Endpoint, from wanted: Endpoint = Endpoint()
     ) -> (target: Endpoint, source: Endpoint)? {
@@ -52,7 +52,7 @@ extension SimulatedDatagramSocket {
             let isOwn = wanted.isWildcard || table.owns(wanted)
             guard isOwn else { return failure(wanted.family == AF_INET ? ENETUNREACH : EINVAL) }
         }
-        // As on Linux, the address of all takes the place of an IPv4 socket's own, and not of an IPv6 socket's.
+        // As on Linux, a wildcard address replaces an IPv4 socket's own address, but not an IPv6 socket's.
         let isReplaced = wanted.port != nil && !(wanted.family == AF_INET6 && wanted.isWildcard)
         let own = isReplaced ? wanted : localAddress
         let target = address.isWildcard ? address.receiver(of: own) : address
@@ -61,7 +61,7 @@ extension SimulatedDatagramSocket {
         return (target, source)
     }
 
-    /// The address that a receiver sees; `nil` if there is no way to it.
+    /// Returns the source that a receiver sees; `nil` if no way leads there.
     private func source(for target: Endpoint, _ own: Endpoint) -> Endpoint? {
         let isForMany = target.isMulticast || target.isBroadcast
         let other = isForMany ? nil : table.table(at: target)
@@ -99,13 +99,13 @@ extension SimulatedDatagramSocket {
         return bytes.count
     }
 
-    /// Writes the facts about a datagram that has come on a way into a slot.
+    /// Writes the facts about a received datagram into a slot.
     func note(_ way: DatagramWay?, in slot: inout DatagramSlot) {
         (slot.localAddress, slot.typeOfService) = (Endpoint(), -1)
         guard let way else { return }
         let target = way.target
         if option(of: family, six: IPV6_RECVPKTINFO, four: Int32(IP_PKTINFO)) == 1 {
-            // As on Linux, the own address for what goes to many, which IPv6 does not tell.
+            // As on Linux, the machine's own address for a datagram to many receivers, which IPv6 does not report.
             let isForMany = target.isMulticast || target.isBroadcast
             let answers = isForMany && family == AF_INET ? table.address(of: family) : nil
             let address = isForMany ? answers.map { try! Endpoint($0, port: 0) } : target.mapped(for: family)
@@ -123,7 +123,7 @@ extension SimulatedDatagramSocket {
         return failure(EMSGSIZE)
     }
 
-    /// Sends to a group, or to all hosts. Nobody refuses that.
+    /// Sends to a group, or to all hosts. The send is never refused.
     private func sendToAll(_ bytes: [UInt8], on way: DatagramWay) {
         let target = way.target
         let (family, isGroup) = (target.family, target.isMulticast)
@@ -137,7 +137,7 @@ extension SimulatedDatagramSocket {
         }
     }
 
-    /// A simulated machine has one network, whatever the name of the interface.
+    /// Joins or leaves a group. A simulated machine has one network, whatever the name of the interface.
     func changeMembership(joins: Bool, group: Endpoint, interface: String?) -> Int32 {
         guard group.family == family else { return failure(ENOPROTOOPT) }
         guard group.isMulticast else { return failure(EINVAL) }
@@ -147,27 +147,27 @@ extension SimulatedDatagramSocket {
 }
 
 extension Endpoint {
-    /// Whether it stands for a group.
+    /// `true` if the address stands for a group.
     var isMulticast: Bool {
         let host = hostText
         if family == AF_INET6 { return host.hasPrefix("ff") && !host.hasPrefix("ff:") }
         return (224...239).contains(host.prefix { $0 != "." }.reduce(0) { $0 * 10 + ($1.wholeNumberValue ?? 0) })
     }
 
-    /// Whether it stands for all hosts of a network.
+    /// `true` if the address stands for all hosts of a network.
     var isBroadcast: Bool { hostText == "255.255.255.255" }
 
-    /// The address to which a datagram to the wildcard goes, as on Linux: with IPv4 its source.
+    /// Returns the address to which a datagram to the wildcard goes, as on Linux: with IPv4 its source.
     fileprivate func receiver(of own: Endpoint) -> Endpoint {
         family == AF_INET && own.family == AF_INET && !own.isWildcard ? own.with(port: port!) : loopback
     }
 
-    /// An IPv4 address as an IPv6 socket sees it.
+    /// Returns an IPv4 address as an IPv6 socket sees it.
     func mapped(for family: Int32) -> Endpoint {
         family == self.family ? self : try! Endpoint("::ffff:" + hostText, port: port!)
     }
 
-    /// The IPv4 address, if it is one as an IPv6 socket sees it.
+    /// The IPv4 address that an IPv6 socket sees as this one; otherwise the address itself.
     fileprivate var withoutMapping: Endpoint {
         let host = hostText
         guard host.hasPrefix("::ffff:"), host.contains(".") else { return self }

@@ -2,11 +2,11 @@ internal import Glibc
 internal import RunLoopUnix
 
 extension SimulatedDatagramSocket {
-    /// As on Linux, one more fits in the queue of a receiver.
+    /// The number of datagrams in a receiver's queue, one more than its limit, as on Linux.
     private static let mostArrivals = 11
 
-    /// As much as so many bytes count in the sender's buffer. Linux counts the memory that it takes for them: one piece whose
-    /// size is a power of two, pages for the rest of a long datagram, and what it notes about each.
+    /// Returns the charge of `count` bytes in the sender's buffer. Linux counts the memory that it takes for them: one
+    /// piece whose size is a power of two, pages for the rest of a long datagram, and its notes about each.
     static func chargeOfUnix(_ count: Int) -> Int {
         let (page, mostPages, mostWithoutPages, notes, header) = (4_096, 17, 16_064, 320, 256)
         let rest = max(count - mostWithoutPages, 0)
@@ -36,7 +36,7 @@ extension SimulatedDatagramSocket {
         return 0
     }
 
-    /// Loses the datagrams of a former peer, which learns of it if it was connected to this one.
+    /// Drops the datagrams of a former peer, which learns of it if it was connected to this socket.
     private func disconnected(from former: SimulatedDatagramSocket) {
         guard hasInput else { return }
         dropArrivals()
@@ -44,7 +44,7 @@ extension SimulatedDatagramSocket {
         tell()
     }
 
-    /// The socket at an address, if it receives from this one.
+    /// Returns the socket at an address, if it receives from this one.
     private func find(_ address: Endpoint) -> SimulatedDatagramSocket? {
         guard let path = address.path, !path.isEmpty else { return failure(EINVAL) }
         if let reason = table.reason(againstConnectionTo: path, isDatagram: true) { return failure(reason) }
@@ -52,7 +52,8 @@ extension SimulatedDatagramSocket {
         return other.peer == nil || other.peer === self ? other : failure(EPERM)
     }
 
-    /// Whether no further datagram of a sender fits. Two that are connected to each other only have their send buffers.
+    /// Returns `true` if no further datagram of a sender fits. Two sockets connected to each other only have their send
+    /// buffers.
     func isFull(for sender: SimulatedDatagramSocket) -> Bool {
         isOpen && self !== sender && peer !== sender && arrivals.count >= Self.mostArrivals
     }

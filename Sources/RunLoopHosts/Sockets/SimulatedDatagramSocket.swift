@@ -6,23 +6,23 @@ internal import RunLoopUnix
 /// A datagram socket of a simulated process. Its calls return the same results as the system's, with the reason in
 /// `errno`.
 final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
-    /// The size of the system's buffers, unless an option says otherwise, and its bookkeeping for each datagram.
+    /// The size of the system's buffers, if no option sets another, and its bookkeeping for each datagram.
     private static let usualBuffer: Int32 = 212_992
     private static let bookkeeping = 768
 
-    /// A datagram that was not received yet.
+    /// A datagram not yet received.
     struct Arrival {
         let bytes: [UInt8]
-        /// The sender's address when it has sent; of a Unix socket one sees the present name.
+        /// The sender's address at the time of sending; a Unix socket's present name is used instead.
         private let source: Endpoint
         /// The sending Unix socket, in whose buffer the datagram counts.
         let origin: SimulatedDatagramSocket?
-        /// As much as it counts.
+        /// The charge of the datagram in a buffer.
         let charge: Int
-        /// Where it has gone, and how; `nil` for a Unix socket.
+        /// The way of the datagram; `nil` for a Unix socket.
         let way: DatagramWay?
 
-        /// A datagram of UDP, for a socket of a family.
+        /// Creates the arrival of a datagram of UDP at a socket of a family.
         init(_ bytes: [UInt8], on way: DatagramWay, for family: Int32) {
             (self.bytes, self.way, origin) = (bytes, way, nil)
             (source, charge) = (way.source.mapped(for: family), bytes.count + bookkeeping)
@@ -42,7 +42,7 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
     var peer: SimulatedDatagramSocket?
     /// The Unix sockets that are connected to this one.
     var connected: [SimulatedDatagramSocket] = []
-    /// The groups that it has joined, as addresses without a port.
+    /// The groups that the socket has joined, as addresses without a port.
     var groups: Set<String> = []
     private var hasEndedWriting = false
 
@@ -55,7 +55,7 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
 
     override init(_ family: Int32, in table: SocketTable) {
         super.init(family, in: table)
-        // Unless set, as on Linux.
+        // The defaults of Linux.
         for option in [SO_RCVBUF, SO_SNDBUF] { setOption(SOL_SOCKET, option, Self.usualBuffer / 2) }
         for option in [IP_MULTICAST_TTL, IP_MULTICAST_LOOP] { setOption(Int32(IPPROTO_IP), Int32(option), 1) }
         for option in [IPV6_MULTICAST_HOPS, IPV6_MULTICAST_LOOP] { setOption(Int32(IPPROTO_IPV6), option, 1) }
@@ -72,7 +72,7 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
     @discardableResult
     override func setOption(_ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
         if level == Int32(IPPROTO_TCP) { return failure(ENOPROTOOPT) }
-        // As on Linux, which counts its bookkeeping as well.
+        // As on Linux, which doubles the size to count its bookkeeping as well.
         let isBuffer = level == SOL_SOCKET && (option == SO_RCVBUF || option == SO_SNDBUF)
         return super.setOption(level, option, isBuffer ? max(2_304, 2 * min(max(0, value), .max / 2)) : value)
     }
@@ -85,16 +85,16 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
         }
     }
 
-    /// An option of IPv6 or, for another family, of IPv4.
+    /// Returns an option of IPv6 or, for another family, of IPv4.
     func option(of family: Int32, six: Int32, four: Int32) -> Int32? {
         family == AF_INET6 ? option(Int32(IPPROTO_IPV6), six) : option(Int32(IPPROTO_IP), four)
     }
 
     private var receiveBuffer: Int { Int(option(SOL_SOCKET, SO_RCVBUF)!) }
     var sendBuffer: Int { Int(option(SOL_SOCKET, SO_SNDBUF)!) }
-    /// Whether errors of its datagrams are queued.
+    /// `true` if errors of the socket's datagrams are queued.
     private var queuesErrors: Bool { option(of: family, six: IPV6_RECVERR, four: IP_RECVERR) == 1 }
-    /// Whether a datagram that does not fit in one packet fails.
+    /// `true` if a datagram that does not fit in one packet fails.
     var refusesFragments: Bool { option(Int32(IPPROTO_IP), IP_MTU_DISCOVER) == IP_PMTUDISC_DO }
 
     func bind(to address: Endpoint) -> Int32 {
@@ -180,7 +180,7 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
         return count > 0 ? count : -1
     }
 
-    /// Sends bytes to the address of a slot, from the source and with the type of service that it has.
+    /// Sends bytes to the address of a slot, from the slot's source and with its type of service.
     private func send(_ bytes: UnsafeRawBufferPointer, _ slot: DatagramSlot) -> Int {
         let address = slot.address.family == 0 ? nil : slot.address
         return family == AF_UNIX ? sendUnix(bytes, to: address) : sendInternet(bytes, to: address, slot)
@@ -190,12 +190,12 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
         hasEndedWriting = true
     }
 
-    /// The reason why it sends nothing, whatever and wherever.
+    /// Returns the reason why the socket sends nothing, whatever and wherever.
     func reasonAgainstSending() -> Int32? { takeError() ?? (hasEndedWriting ? EPIPE : nil) }
 
     // MARK: Errors
 
-    /// Learns that the machine of a peer has refused a datagram, unless it has left from another address than its own.
+    /// Takes the news that a peer's machine has refused a datagram, if the datagram left from the socket's own address.
     func wasRefused(on way: DatagramWay) {
         let address = way.target
         guard isOpen, localAddress.isWildcard || localAddress.hostText == way.source.hostText,
@@ -214,7 +214,7 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
     func takeQueuedError() -> QueuedError? {
         guard !errors.isEmpty else { return failure(EAGAIN) }
         let taken = errors.removeFirst()
-        // As on Linux, errors of the network are those of the next call as well.
+        // As on Linux, errors of the network are also errors of the next call.
         if let next = errors.first, !next.isLocal { error = next.errno } else if !taken.isLocal { error = 0 }
         tell()
         return taken
@@ -251,12 +251,12 @@ final class SimulatedDatagramSocket: BoundSocket, DatagramCalls {
         return events
     }
 
-    /// Whether its receivers have read too little to send more.
+    /// `true` if the socket's receivers have read too little to send more.
     var hasTooMuchUnread: Bool { unreadCharge >= sendBuffer }
 }
 
 extension Endpoint {
-    /// The address that stands for all of a machine; a Unix socket has no name.
+    /// Returns the address that stands for all of a machine's; a Unix socket has no name.
     static func any(of family: Int32) -> Endpoint {
         family == AF_UNIX ? .unnamed : try! Endpoint(family == AF_INET6 ? "::" : "0.0.0.0", port: 0)
     }

@@ -61,7 +61,7 @@ extension SimulatedSocket {
         return failure(EINPROGRESS)
     }
 
-    /// Connects to a socket of a path, which answers at once.
+    /// Connects to the socket at a path, which answers at once.
     private func connect(at path: String) -> Int32 {
         if let reason = table.reason(againstConnectionTo: path) { return failure(reason) }
         guard let listener = table.listener(at: peerAddress) else {
@@ -78,10 +78,11 @@ extension SimulatedSocket {
 
     private static let mostTries = 11
 
-    /// The pause after a try without an answer: five of a second, and then twice as long each time, as on Linux since 6.5.
+    /// Returns the pause after a try without an answer: a second for the first five, then doubled each time, as on Linux
+    /// since 6.5.
     private static func pause(afterTry tries: Int) -> Duration { .seconds(1) * (1 << max(0, tries - 4)) }
 
-    /// Asks for a connection, again and again if there is no answer.
+    /// Asks for a connection, again and again while there is no answer.
     private func knock(at other: SocketTable, tries: Int) {
         let path = NetworkPath(from: table, to: other)
         let next = network.simulation.now + Self.pause(afterTry: tries)

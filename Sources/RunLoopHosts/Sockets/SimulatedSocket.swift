@@ -10,7 +10,7 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         case listening(backlog: Int)
         case connecting
         case connected
-        /// It could not be connected, or was reset.
+        /// The socket could not be connected, or was reset.
         case failed
         case closed
     }
@@ -18,9 +18,9 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
     var state = State.new
     var peerAddress = Endpoint()
 
-    /// Established connections that were not yet accepted.
+    /// The established connections not yet accepted.
     var queue: [SimulatedSocket] = []
-    /// The number of connections that are about to come.
+    /// The number of connections about to come.
     var handshakes = 0
     private var outgoing: Channel?
     private var incoming: Channel?
@@ -106,7 +106,7 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
 
     var hasInput: Bool { incoming?.hasInput == true }
 
-    /// The number of written bytes that have not arrived. The peer of a Unix socket receives them at once.
+    /// The number of written bytes that have not arrived. Zero for a Unix socket, whose peer receives them at once.
     var unsentOutput: Int { family == AF_UNIX ? 0 : outgoing?.unsent ?? 0 }
 
     private var resetsWhenClosed = false
@@ -116,13 +116,13 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         resetsWhenClosed = true
     }
 
-    /// The machine that it was connected to.
+    /// The machine that the socket was connected to.
     var peer: NetworkNode? { outgoing?.path.to }
 
     /// The other end of the connection.
     var farEnd: SimulatedSocket? { outgoing?.receiver }
 
-    /// Fails the socket, because the other side, or the way to it, has failed.
+    /// Fails the socket, because the other side or the way to it has failed.
     func reset(_ reason: Int32) {
         guard case .connected = state else { return }
         // As on Linux, for a side that has seen the end of the peer's stream.
@@ -140,8 +140,8 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         reset(ECONNRESET)
     }
 
-    /// Closes it as the system does: written bytes still go out, unless the socket has unread input. Then the peer
-    /// learns of it by a reset.
+    /// Closes the socket as the system does: written bytes still go out, except when the socket has unread input; the
+    /// peer then sees a reset.
     override func close() {
         let former = state
         state = .closed

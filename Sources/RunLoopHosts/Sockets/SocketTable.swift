@@ -7,7 +7,7 @@ final class SocketTable: NetworkNode {
     private let disk: SimulatedDisk
     /// The bound sockets, by place; several at one place if all of them allow it.
     private var bound: [Place: [BoundSocket]] = [:]
-    /// The paths at which sockets were bound: a path stays when its socket is closed.
+    /// The paths at which sockets were bound. A path stays when its socket is closed.
     private(set) var files: [String: SocketFile] = [:]
     private var nextFile: UInt64 = 1
     private var nextPort: UInt16 = 49_152
@@ -37,7 +37,7 @@ final class SocketTable: NetworkNode {
 
     // MARK: Binding
 
-    /// The reason why no socket can be bound to an address, even if it is free.
+    /// Returns the reason why no socket can be bound to an address, even if it is free.
     func reason(against address: Endpoint) -> Int32? {
         if let path = address.path {
             guard !path.isEmpty, !path.hasPrefix("@") else { return nil }
@@ -47,7 +47,7 @@ final class SocketTable: NetworkNode {
         return address.isWildcard || owns(address) ? nil : EADDRNOTAVAIL
     }
 
-    /// Whether an address of the internet is one of the machine's own.
+    /// Returns `true` if an internet address is one of the machine's own.
     func owns(_ address: Endpoint) -> Bool { address.isLoopback || addresses.contains(address.hostText) }
 
     /// Binds a socket to the place of its local address.
@@ -74,7 +74,7 @@ final class SocketTable: NetworkNode {
         if case .path(let path) = place, path.hasPrefix("@") { files[path] = nil }
     }
 
-    /// Removes a path: its socket stays open, and nobody finds it there any more.
+    /// Removes a path. Its socket stays open, but is not found there any more.
     func removePath(_ path: String) {
         files[path] = nil
         bound[.path(path)] = nil
@@ -87,7 +87,7 @@ final class SocketTable: NetworkNode {
         return nextPort
     }
 
-    /// Forgets the sockets, because the machine has stopped. A path stays, a name in the abstract namespace does not.
+    /// Forgets the sockets, because the machine has stopped. Paths stay, names in the abstract namespace do not.
     func crash() {
         bound.removeAll()
         files = files.filter { !$0.key.hasPrefix("@") }
@@ -95,16 +95,16 @@ final class SocketTable: NetworkNode {
 
     // MARK: Finding
 
-    /// The table of the machine that has an address.
+    /// Returns the table of the machine that has an address.
     func table(at address: Endpoint) -> SocketTable? { network.node(at: address, from: self) as? SocketTable }
 
-    /// The bound sockets that receive what is sent to an address.
+    /// Returns the bound sockets that receive data sent to an address.
     func sockets<Socket: BoundSocket>(_ kind: Socket.Type, at address: Endpoint) -> [Socket] {
         let place = Place(address, isDatagram: kind.isDatagram)
         return place.flatMap { bound[$0] }?.compactMap { $0 as? Socket }.filter { $0.covers(address) } ?? []
     }
 
-    /// The reason why a connection to a path of no socket fails.
+    /// Returns the reason why a connection to a path without a socket fails.
     func reason(againstConnectionTo path: String, isDatagram: Bool = false) -> Int32? {
         if let socket = bound[.path(path)]?.first, type(of: socket).isDatagram != isDatagram { return EPROTOTYPE }
         guard files[path] == nil, !path.hasPrefix("@") else { return nil }
