@@ -6,8 +6,8 @@ public import RunLoopSimulation
 ///
 /// In one simulation the order of events is the same each time. In the real world much of it is open: which of the
 /// ready tasks runs, which thread goes first, how the bytes of a connection are cut, and any choice that a program
-/// itself leaves open with `Simulation.choice(_:of:)`. An exploration tries these, with several strategies by turns.
-/// When a run fails, it looks for the shortest schedule that fails in the same way.
+/// itself leaves open with `Simulation.choice(_:of:)`. An exploration varies these, with several strategies by turns.
+/// When a run fails, the exploration looks for the shortest schedule that fails in the same way.
 ///
 /// ```swift
 /// let result = Exploration().run { simulation in
@@ -23,12 +23,13 @@ public import RunLoopSimulation
 /// loop are served in the order in which they were armed. The bytes of a connection come in order, and time does not
 /// move while there is something to do. Jobs of different tasks have no order here, even on one loop.
 ///
-/// The same seed explores the same schedules. A value and `Sendable`.
+/// The same seed explores the same schedules. A `Sendable` value.
 public struct Exploration: Sendable {
     /// The largest number of schedules to try.
     public var schedules: Int
 
-    /// How long the exploration may take, in real time; without a limit unless given. It is checked between runs.
+    /// The longest time that the exploration may take, in real time; `nil`, the default, for no limit. Checked between
+    /// runs.
     public var duration: Duration?
 
     /// The seed of the schedules.
@@ -37,25 +38,25 @@ public struct Exploration: Sendable {
     /// The faults to look for besides an error that the program throws.
     public var limits: Limits
 
-    /// Schedules that have failed before. They are tried first, and then others that are near to them.
+    /// Schedules that have failed before. An exploration tries them first, and then others that are near to them.
     public var former: [ScheduleToken]
 
-    /// How long it may take to make a failing schedule short, in real time; half a minute unless set. After that, the
+    /// The longest time, in real time, for making a failing schedule short; half a minute by default. After that, the
     /// shortest schedule so far counts.
     public var longestShrinking = Duration.seconds(30)
 
-    /// How long it may take to look for the step from which on the fault was likely, in real time; ten seconds unless
-    /// set. With zero, nobody looks for it. See ``Cause``.
+    /// The longest time, in real time, for finding the step from which on the fault was likely; ten seconds by default.
+    /// Zero disables the search. See ``Cause``.
     public var longestCauseSearch = Duration.seconds(10)
 
-    /// Called with the progress at most once a second, on the exploring thread; nobody is told unless it is set.
+    /// Called with the progress at most once a second, on the exploring thread.
     public var progress: (@Sendable (Progress) -> Void)?
 
-    /// Makes the command that steps through a schedule of this program. The report of a finding has it, if it is short;
-    /// no report has one unless this is set. See ``Stepper``.
+    /// Makes the command that steps through a schedule of this program, which the report of a finding includes if the
+    /// schedule is short. See ``Stepper``.
     public var steppingCommand: (@Sendable (ScheduleToken) -> String)?
 
-    /// The kinds of schedules to try; all kinds, by turns, unless given.
+    /// The kinds of schedules to try, by turns; all kinds by default.
     public var strategies: Set<Strategies>
 
     /// Creates an exploration.
@@ -75,16 +76,16 @@ public struct Exploration: Sendable {
         self.former = former
     }
 
-    /// The result of an exploration. A value and `Sendable`.
+    /// The result of an exploration. A `Sendable` value.
     public enum Result: Sendable {
-        /// All schedules, so many, have passed.
+        /// All schedules have passed; their number.
         case passed(schedules: Int)
         case failed(Finding)
     }
 
     /// Explores a program. The program runs on the calling thread, which blocks meanwhile.
     ///
-    /// - Parameter body: the program. It is called once for each schedule, must do the same each time except for the
+    /// - Parameter body: the program. Called once for each schedule, it must do the same each time except for the
     ///   choices of its simulation, and fails by throwing an error.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(_ body: (Simulation) throws -> Void) -> Result {
@@ -95,7 +96,7 @@ public struct Exploration: Sendable {
     /// Explores a program as ``run(_:)`` does, and counts the schedules that have met each mark.
     ///
     /// - Parameters:
-    ///   - marks: the marks, to which those of this exploration are added.
+    ///   - marks: the marks, to which this exploration adds its own.
     ///   - body: the program; see ``run(_:)``.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(marks: inout Simulation.Marks, _ body: (Simulation) throws -> Void) -> Result {
@@ -107,14 +108,14 @@ public struct Exploration: Sendable {
 
     /// Explores a program in other processes, so that a run that traps or never ends is found like any other.
     ///
-    /// Each of them runs this program again. There it has to reach the same call, which then runs the schedules and
-    /// does not return. The standard output of these processes is discarded.
+    /// Each of these processes runs this program again, which has to reach the same call. There, the call runs the
+    /// schedules and does not return. The standard output of these processes is discarded.
     ///
     /// - Parameters:
-    ///   - name: the name of this exploration among those of the program.
-    ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
+    ///   - name: the name of this exploration among the program's explorations.
+    ///   - arguments: the command that runs the program, its name first; by default the arguments of this process.
     ///   - body: the program; see ``run(_:)``.
-    /// - Returns: the result. In a process that runs the schedules of another exploration, that nothing was tried.
+    /// - Returns: the result. In a process that runs the schedules of another exploration, `passed` with no schedules.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(
         inProcessesFor name: String, arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
@@ -126,9 +127,9 @@ public struct Exploration: Sendable {
     /// Explores a program as ``run(inProcessesFor:arguments:_:)`` does, and counts the schedules that have met each mark.
     ///
     /// - Parameters:
-    ///   - name: the name of this exploration among those of the program.
-    ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
-    ///   - marks: the marks, to which those of this exploration are added.
+    ///   - name: the name of this exploration among the program's explorations.
+    ///   - arguments: the command that runs the program, its name first; by default the arguments of this process.
+    ///   - marks: the marks, to which this exploration adds its own.
     ///   - body: the program; see ``run(_:)``.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(
@@ -139,8 +140,8 @@ public struct Exploration: Sendable {
         return run(&runner, &marks)
     }
 
-    /// A runner in other processes; in a process that serves an exploration of this name it does not return, and in one
-    /// that serves another it is `nil`.
+    /// Makes a runner in other processes. Does not return in a process that serves an exploration of this name, and
+    /// returns `nil` in one that serves another.
     func makeProcesses(
         for name: String, _ arguments: [String], _ body: (Simulation) throws -> Void
     ) -> ProcessRunner? {
@@ -188,7 +189,7 @@ public struct Exploration: Sendable {
     ///
     /// - Parameters:
     ///   - number: the number of the schedule; `nil` for the schedule of another finding.
-    ///   - strategy: the name of the strategy that has chosen the schedule; that of its number unless given.
+    ///   - strategy: the name of the strategy that has chosen the schedule; by default the strategy of its number.
     func finding(
         _ run: Run, _ number: Int?, by strategy: String? = nil, _ length: RunLength, _ marks: Simulation.Marks,
         _ runner: inout some Runner & ~Copyable

@@ -2,7 +2,7 @@ internal import RunLoopCore
 public import RunLoopSimulation
 
 extension Exploration {
-    /// A fault that an exploration has found, and the schedule that leads to it. A value and `Sendable`.
+    /// A fault that an exploration has found, and the schedule that leads to it. A `Sendable` value.
     public struct Finding: Sendable {
         /// The fault.
         public let fault: Fault
@@ -10,36 +10,36 @@ extension Exploration {
         /// The shortest known schedule that fails in this way.
         public let token: ScheduleToken
 
-        /// The schedule that led to it first.
+        /// The schedule that first led to the fault.
         public let first: ScheduleToken
 
         /// The number of schedules that were tried, including the one that failed.
         public let schedules: Int
 
-        /// The number of schedules, of these, that have met each mark. A process that has trapped does not tell the marks
+        /// The number of these schedules that have met each mark. A process that has trapped does not report the marks
         /// of its last run.
         public let marks: Simulation.Marks
 
         /// The name of the strategy that chose the failing schedule.
         let strategy: String
 
-        /// The number of runs that it took to make the schedule short.
+        /// The number of runs needed to make the schedule short.
         public let attempts: Int
 
-        /// Whether a repeated run failed in the same way.
+        /// A Boolean value that indicates whether a repeated run failed in the same way.
         public let isReproducible: Bool
 
         /// The command that steps through the schedule, if it is known.
         let stepping: String?
 
-        /// The step from which on the fault was likely; `nil` if nobody looked for it, see
-        /// ``Exploration/longestCauseSearch``, or if there was no time to learn anything.
+        /// The step from which on the fault was likely; `nil` if the search for it was disabled, see
+        /// ``Exploration/longestCauseSearch``, or had no time to learn anything.
         public let cause: Cause?
 
         /// The failing run, with the schedule ``token``.
         public let run: SimulationTrace
 
-        /// A run that passes, with one departure less; `nil` if none of them passes.
+        /// A run that passes, with one departure fewer; `nil` if no such run passes.
         public let passingRun: SimulationTrace?
     }
 }

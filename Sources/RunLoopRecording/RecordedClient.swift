@@ -74,7 +74,7 @@ extension Record {
 }
 
 extension RecordedClient {
-    /// The end of a played client. A value and `Sendable`.
+    /// The end of a played client. A `Sendable` value.
     public struct Outcome: Sendable {
         /// The client.
         public let client: RecordedClient
@@ -97,7 +97,7 @@ extension RecordedClient {
         }
     }
 
-    /// A daemon that answers a client otherwise than the recorded one did. A value and `Sendable`.
+    /// A daemon that answers a client otherwise than the recorded one did. A `Sendable` value.
     public struct AnswerDifference: Error, Sendable, Hashable, CustomStringConvertible {
         /// The recorded address of the client.
         public let peer: Endpoint

@@ -1,13 +1,13 @@
 public import RunLoopSimulation
 
 extension Campaign {
-    /// Runs the campaign, and blocks the calling thread meanwhile.
+    /// Runs the campaign, and blocks the calling thread until it ends.
     ///
-    /// Its other processes run this program again. There it has to reach the same call, which then runs the schedules and
-    /// does not return. The standard output of these processes is discarded.
+    /// The campaign's other processes run this program again, which has to reach the same call. There, the call runs
+    /// the schedules and does not return. The standard output of these processes is discarded.
     ///
     /// - Parameters:
-    ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
+    ///   - arguments: the command that runs the program, its name first; by default the arguments of this process.
     ///   - body: the program to explore; see ``Exploration/run(_:)``.
     /// - Returns: the result of this shard. In a process that runs the schedules of another campaign, an empty one.
     /// - Throws: ``Failure``.
@@ -25,12 +25,12 @@ extension Campaign {
 
     /// Adds up the results of shards, whose directories may come from many machines.
     ///
-    /// The merged directory has the files of all of them, and is one with which the next campaign can begin.
+    /// The merged directory has the files of all of them, and the next campaign can begin with it.
     ///
     /// - Parameters:
-    ///   - directories: those of the shards; none if all have shared `directory`.
+    ///   - directories: the directories of the shards; none if all have shared `directory`.
     ///   - directory: the directory for all files, which is made if necessary.
-    /// - Throws: ``Failure``, also if there is no result, or if the results are those of different campaigns.
+    /// - Throws: ``Failure``, also if there is no result, or if the results belong to different campaigns.
     public static func merge(_ directories: [String], into directory: String) throws(Failure) -> Result {
         let target = try Folder(directory, writer: "merge")
         for source in directories { try target.take(from: Folder(reading: source)) }

@@ -1,24 +1,25 @@
 public import RunLoopSimulation
 
 extension Campaign {
-    /// The result of a campaign, or of some of its shards. A value and `Sendable`.
+    /// The result of a campaign, or of some of its shards. A `Sendable` value.
     public struct Result: Sendable {
         /// The name of the campaign.
         public let name: String
 
-        /// The seed of its schedules.
+        /// The seed of the campaign's schedules.
         public let seed: UInt64
 
-        /// The shards that have told their results, sorted by number.
+        /// The shards that have reported their results, sorted by number.
         public internal(set) var shards: [Shard]
 
         /// The number of schedules.
         public internal(set) var schedules = 0
 
-        /// How long it took, in real time; of several shards the longest time.
+        /// The duration of the campaign, in real time; of several shards, the longest duration.
         public internal(set) var duration = Duration.zero
 
-        /// The number of schedules that have met each mark. A process that traps does not tell the marks of its last run.
+        /// The number of schedules that have met each mark. A process that traps does not report the marks of its last
+        /// run.
         public internal(set) var marks = Simulation.Marks()
 
         /// The marks that had to be met.
@@ -27,7 +28,7 @@ extension Campaign {
         /// The faults, each group once, in the order of their files.
         public internal(set) var findings: [Finding] = []
 
-        /// A group of faults. A value and `Sendable`.
+        /// A group of faults. A `Sendable` value.
         public struct Finding: Sendable, Hashable {
             /// The first fault of the group.
             public let fault: Exploration.Fault
@@ -35,22 +36,22 @@ extension Campaign {
             /// The shortest known schedule that fails in this way.
             public let token: ScheduleToken
 
-            /// The number of schedules that failed in this way. It is zero for the finding of an earlier campaign whose
+            /// The number of schedules that failed in this way; zero for a finding of an earlier campaign whose
             /// schedule passes now.
             public internal(set) var times: Int
 
-            /// The path of its file, which has the report.
+            /// The path of the finding's file, which has the report.
             public let file: String
         }
 
         /// The required marks that were not met.
         public var missing: [String] { marks.missing(of: required) }
 
-        /// Whether all shards have told their results.
+        /// A Boolean value that indicates whether all shards have reported their results.
         public var isComplete: Bool { shards.count == shards.first?.count }
 
-        /// Whether nothing has failed, and each required mark was met. As long as results of other shards are missing,
-        /// no mark is: they may have met it.
+        /// A Boolean value that indicates whether nothing has failed, and each required mark was met. As long as
+        /// results of other shards are missing, unmet marks do not count: the other shards may have met them.
         public var hasPassed: Bool { (missing.isEmpty || !isComplete) && findings.allSatisfy { $0.times == 0 } }
     }
 }
@@ -63,7 +64,7 @@ extension Campaign.Result: CustomStringConvertible {
         var lines = ["\(name): \(grouped(schedules)) schedules with seed \(seed) in \(clock(duration))"]
         if count > 1 {
             lines[0] += ", \(shards.count) of \(count) shards"
-            // A shard's own result is not told what the others do.
+            // A shard's own result does not include the others.
             if shards.count > 1, !others.isEmpty {
                 lines.append("no result of shard \(others.map(String.init).joined(separator: ", "))")
             }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import RunLoopCore
 
 extension Campaign {
-    /// A part of the schedules of a campaign. A value and `Sendable`.
+    /// A part of the schedules of a campaign. A `Sendable` value.
     public struct Shard: Sendable, Hashable, CustomStringConvertible {
         /// The number of the shard, from zero.
         public let index: Int
@@ -24,16 +24,16 @@ extension Campaign {
         /// For example `3 of 10`.
         public var description: String { "\(index) of \(count)" }
 
-        /// The shard that the environment names: by `RUNLOOP_SHARD` and `RUNLOOP_SHARDS`, or as the indexed jobs of
-        /// Kubernetes, the arrays of Slurm, and the parallel jobs of GitLab do. The whole, if it names none.
+        /// Returns the shard that the environment names, by `RUNLOOP_SHARD` and `RUNLOOP_SHARDS`, or as the indexed
+        /// jobs of Kubernetes, the arrays of Slurm, and the parallel jobs of GitLab do; the whole if it names none.
         ///
         /// - Throws: ``Failure``, if a variable makes no sense, or the number of shards is missing.
         public static func ofEnvironment() throws(Failure) -> Shard {
             try Shard(environment: { name in getenv(name).map { String(cString: $0) } })
         }
 
-        /// The ways to name a shard: the variables of the index and of the count, and those of the first index and of
-        /// the step, if there are any.
+        /// The variables that can name a shard: the index and the count, and the first index and the step, if there are
+        /// any.
         private static let namings: [(index: String, count: String, first: String?, least: Int, step: String?)] = [
             ("RUNLOOP_SHARD", "RUNLOOP_SHARDS", nil, 0, nil),
             // Kubernetes has no variable for the count.

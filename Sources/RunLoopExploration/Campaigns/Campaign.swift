@@ -14,24 +14,24 @@
 /// campaign replays these schedules first, and continues with new ones where this one has stopped.
 ///
 /// Other processes run the schedules, so faults that trap or never end are found, and a process that has grown is
-/// replaced. A shard of a campaign does its part of the schedules, and its results are a file of the directory too:
-/// ``merge(_:into:)`` adds them up. While it runs, the campaign writes a line of progress to standard error: once a second
-/// to a terminal, and otherwise once a minute. The page <doc:Campaigns> says how to start shards.
+/// replaced. A shard of a campaign runs its part of the schedules, and its results are a file of the directory too;
+/// ``merge(_:into:)`` adds them up. While it runs, the campaign writes a line of progress to standard error: once a
+/// second to a terminal, and otherwise once a minute. See <doc:Campaigns> for how to start shards.
 ///
-/// A value and `Sendable`.
+/// A `Sendable` value.
 public struct Campaign: Sendable {
-    /// The name of the campaign, which its files have.
+    /// The name of the campaign and of its files.
     public var name: String
 
     /// The limits of the campaign, and its seed. The duration is for each shard. The number of schedules is for all
     /// shards together; `.max` for no limit.
     public var exploration: Exploration
 
-    /// The directory of its files, which the campaign makes if necessary. It belongs to this campaign alone, and shards
-    /// may share it.
+    /// The directory of the campaign's files, which the campaign makes if necessary. It belongs to this campaign alone,
+    /// and shards may share it.
     public var directory: String
 
-    /// The part to do; from the environment unless given: see ``Shard/ofEnvironment()``.
+    /// The shard to run; `nil` for the shard that the environment names, see ``Shard/ofEnvironment()``.
     public var shard: Shard?
 
     /// The marks that at least one schedule has to meet.

@@ -14,12 +14,12 @@ struct CampaignRun {
     private var progress = ProgressLine()
     private var lastKept = ContinuousClock.now
 
-    /// The number of schedules that a shard takes at once. The next ones belong to the next shard.
+    /// The number of schedules that a shard takes at once. The next schedules belong to the next shard.
     private static let block = 32
-    /// How long the file of the shard may be old.
+    /// The longest time between two writes of the shard's file.
     private static let longestUnkept = Duration.seconds(10)
 
-    /// Finds out where to continue.
+    /// Opens the directory, and determines where to continue.
     init(_ campaign: Campaign, _ shard: Campaign.Shard) throws(Campaign.Failure) {
         self.campaign = campaign
         folder = try Folder(campaign.directory, writer: "shard-\(shard.index)-of-\(shard.count)")
@@ -98,7 +98,7 @@ struct CampaignRun {
 
     /// Counts a fault, and makes the schedule of a new one short.
     ///
-    /// - Parameter number: the number of the schedule; `nil` for that of another finding.
+    /// - Parameter number: the number of the schedule; `nil` for the schedule of another finding.
     private mutating func note(
         _ run: Run, _ runner: inout some Runner & ~Copyable, _ number: Int? = nil
     ) throws(Campaign.Failure) {
@@ -107,7 +107,7 @@ struct CampaignRun {
         let group = FaultGroup(of: fault)
         let known = findings[group]
         guard known?.times ?? 0 == 0 else { return count(group) }
-        // Another shard may have found it meanwhile. The file of a schedule that passes now is replaced.
+        // Another shard may have found the fault meanwhile. The file of a schedule that passes now is replaced.
         var finding = try folder.finding(of: group)
         if finding == nil || finding?.token == known?.token {
             finding = makeShort(run, number, &runner)

@@ -2,7 +2,7 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 
 extension Exploration.Finding {
-    /// Writes the report and both runs to a file, which it replaces. It is text, as the files of a campaign are.
+    /// Writes the report and both runs to a text file, which is replaced.
     ///
     /// - Throws: ``TraceFileError`` if the file cannot be written.
     public func write(to path: String) throws(TraceFileError) {
@@ -22,7 +22,7 @@ extension Exploration.Finding {
     /// The line between the report and the runs.
     private static let mark = "The runs, for programs:"
 
-    /// The report, followed by everything that is known of the finding.
+    /// The report, followed by the other properties of the finding.
     var fileReport: String {
         var lines = [
             "\(self)", "", Self.mark,

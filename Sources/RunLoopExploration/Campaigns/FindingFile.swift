@@ -22,7 +22,7 @@ struct FaultGroup: Hashable {
         self.words = text
     }
 
-    /// The name of its file, which is the same in each process.
+    /// The name of the group's file, which is the same in each process.
     var fileName: String {
         var hash = SeededNumbers(seed: 0, for: "\(kind.rawValue) \(words)")
         let digits = String(hash.next(), radix: 16)

@@ -5,10 +5,10 @@ internal import RunLoopSimulation
 /// The directory of a campaign: a file for each shard, and one for each group of faults.
 struct Folder {
     let path: String
-    /// A name that no other writer has, for files that are not complete.
+    /// A name that no other writer has, for incomplete files.
     private let writer: String
 
-    /// Opens a directory, and makes it and its ancestors if necessary.
+    /// Opens a directory, which is made with its ancestors if necessary.
     init(_ path: String, writer: String) throws(Campaign.Failure) {
         (self.path, self.writer) = (path, writer)
         var part = path.hasPrefix("/") ? "" : "."
@@ -57,7 +57,7 @@ struct Folder {
         return file
     }
 
-    /// Writes a file, which others see as it was or as it is now.
+    /// Writes a file. Others see either its old or its new contents.
     private func write(_ text: String, to name: String) throws(Campaign.Failure) {
         let (place, temporary) = ("\(path)/\(name)", "\(path)/.\(name).\(writer)")
         do {
@@ -79,7 +79,7 @@ struct Folder {
         try read(name, "the file of a finding", FindingFile.init)
     }
 
-    /// The finding of a group; `nil` if there is none.
+    /// Returns the finding of a group; `nil` if there is none.
     func finding(of group: FaultGroup) throws(Campaign.Failure) -> FindingFile? {
         access(path(of: group), F_OK) == 0 ? try finding(named: group.fileName) : nil
     }
@@ -113,7 +113,7 @@ struct Folder {
         for shard in try other.shards() { try keep(shard) }
     }
 
-    /// The sum of the results of the latest campaign's shards.
+    /// Returns the sum of the results of the latest campaign's shards.
     func result() throws(Campaign.Failure) -> Campaign.Result {
         let all = try shards()
         guard let latest = all.max(by: { $0.began < $1.began }) else {

@@ -9,7 +9,7 @@ struct ProgressLine {
         var missing: [String] = []
         /// The number of required marks.
         var required = 0
-        /// The time and the schedules that are left; `nil` without such a limit.
+        /// The remaining time and the number of remaining schedules; `nil` without such a limit.
         var timeLeft: Duration?
         var schedulesLeft: Int?
     }
@@ -18,7 +18,7 @@ struct ProgressLine {
     private var last = (time: ContinuousClock.now, schedules: 0)
     private var isShown = false
 
-    /// Writes the line, if the last one is old enough: a second on a terminal, and otherwise a minute.
+    /// Writes the line, if the last one is at least a second old on a terminal, and otherwise a minute.
     mutating func show(_ state: State, at now: ContinuousClock.Instant) {
         let passed = now - last.time
         guard passed >= (isTerminal ? .seconds(1) : .seconds(60)) else { return }
@@ -26,7 +26,7 @@ struct ProgressLine {
         last = (now, state.schedules)
         isShown = true
         let line = Self.line(state, rate: rate)
-        // A terminal shows one line, whose rest is cleared.
+        // A terminal shows one line, and the rest of the old one is cleared.
         Self.say(isTerminal ? "\r\(line)\u{1B}[K" : line + "\n")
     }
 
@@ -40,7 +40,7 @@ struct ProgressLine {
         text.withUTF8 { _ = write(2, $0.baseAddress, $0.count) }
     }
 
-    /// - Parameter rate: the schedules a second.
+    /// - Parameter rate: the number of schedules per second.
     static func line(_ state: State, rate: Double) -> String {
         var parts = [
             "\(state.name): \(grouped(state.schedules)) schedules", "\(grouped(Int(rate))) a second",
@@ -59,7 +59,7 @@ struct ProgressLine {
     }
 }
 
-/// A number with commas, for example `1,000,000`.
+/// Returns a number with commas, for example `1,000,000`.
 func grouped(_ number: Int) -> String {
     var (text, rest) = ("", "\(number)"[...])
     while rest.count > 3 {
@@ -69,7 +69,7 @@ func grouped(_ number: Int) -> String {
     return rest + text
 }
 
-/// A duration in hours, minutes and seconds, for example `8:00:00`.
+/// Returns a duration in hours, minutes and seconds, for example `8:00:00`.
 func clock(_ duration: Duration) -> String {
     let seconds = Int(clamping: max(0, duration.components.seconds))
     func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }

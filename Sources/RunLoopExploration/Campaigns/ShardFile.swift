@@ -5,15 +5,15 @@ struct ShardFile {
     let name: String
     let seed: UInt64
     let shard: Campaign.Shard
-    /// When it began, in seconds since 1970.
+    /// The time when the shard began, in seconds since 1970.
     let began: Int
-    /// The number of the first schedule that it has not tried.
+    /// The number of the first schedule that the shard has not tried.
     var next = 0
     var schedules = 0
     var duration = Duration.zero
     var required: [String] = []
     var marks = Simulation.Marks()
-    /// How often each group of faults was found.
+    /// The number of times that each group of faults was found.
     var times: [FaultGroup: Int] = [:]
 
     init(_ name: String, seed: UInt64, _ shard: Campaign.Shard, began: Int) {

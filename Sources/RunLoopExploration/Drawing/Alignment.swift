@@ -16,12 +16,12 @@ enum Alignment {
         }
     }
 
-    /// The most rows that may differ, at which a comparison takes a few seconds.
+    /// The largest number of differing rows, with which a comparison takes a few seconds.
     private static let mostCompared = 3000
 
-    /// Pairs the rows of two runs: equal events are beside each other, and others have nothing beside them.
+    /// Pairs the rows of two runs: equal events are side by side, and others stand alone.
     ///
-    /// - Returns: the numbers of the rows in both runs. O(n·d) for n rows of which d differ.
+    /// - Returns: the numbers of the rows in both runs. O(n·d) for n rows, d of which differ.
     static func pairs(of left: [Rows.Row], _ right: [Rows.Row]) -> [[Int?]] {
         let (one, other) = (left.map { Key($0.event) }, right.map { Key($0.event) })
         let same = zip(one, other).prefix { $0 == $1 }.count

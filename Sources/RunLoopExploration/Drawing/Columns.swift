@@ -1,6 +1,7 @@
 internal import RunLoopSimulation
 
-/// The columns of a drawing: each machine, or thread of the test, has one, and one for each of its other threads and tasks.
+/// The columns of a drawing: one for each machine, or thread of the test, and one for each of the machine's other
+/// threads and tasks.
 struct Columns {
     struct Column: Hashable {
         /// The lane of the machine, or of a thread of the test.
@@ -23,7 +24,7 @@ struct Columns {
         }
     }
 
-    /// Those of a machine are beside each other, in the order in which they came.
+    /// The columns, grouped by machine, in the order of their appearance.
     let all: [Column]
     private let places: [Column: Int]
 

@@ -6,7 +6,7 @@ struct Drawing {
     private enum Line {
         /// The number of a row in each run.
         case rows([Int?])
-        /// So many rows are left out.
+        /// A number of rows that are left out.
         case gap(Int)
     }
 
@@ -51,7 +51,7 @@ struct Drawing {
         (runs.count * runWidth + 2 * Self.margin, headHeight + lines.count * Self.lineHeight + Self.margin)
     }
 
-    /// The elements of the picture.
+    /// Returns the elements of the picture.
     ///
     /// - Parameter titles: a title for each run, if any; further ones are not used.
     func elements(titles: [String] = []) -> String {
@@ -89,7 +89,7 @@ struct Drawing {
         return names + groups
     }
 
-    /// The lines from the first to the last row of each column; for a machine, while it has a process.
+    /// Returns the lines from the first to the last row of each column; for a machine, while it has a process.
     private func lives(of run: Int) -> [String] {
         columns.all.flatMap { column in
             spans(of: column, in: run).map { span in
@@ -173,12 +173,12 @@ struct Drawing {
 }
 
 extension Trace.Event {
-    /// The words, with the thread.
+    /// The words of the event, with the thread.
     fileprivate var shortWords: String { (thread.map { "\($0): " } ?? "") + words }
 }
 
 extension Rows.Row {
-    /// All that is known of the row.
+    /// The full description of the row.
     fileprivate var title: String {
         var lines = ["\(event.date) \(event.lane): \(event.fullWords)"]
         if let owner = event.owner { lines.append("on \(owner)") }

@@ -3,39 +3,38 @@ internal import RunLoopSimulation
 
 extension Exploration.Finding {
     /// A picture of the failing run: the rows around its departures and around the step of its ``cause``, and the last
-    /// ones. Drawn when it is asked for; O(n) in the number of events.
+    /// rows. Drawn on each access; O(n) in the number of events.
     public var picture: String { run.lines(around: cause?.step?.number).joined(separator: "\n") }
 
-    /// A picture of a run that passes, with one departure less; drawn as ``picture`` is.
+    /// A picture of a run that passes, with one departure fewer; drawn as ``picture`` is.
     public var nearest: String? { passingRun?.picture }
 
-    /// The ``picture`` as an SVG document, with the likelihoods of the ``cause`` under it. It needs no other file. Drawn
-    /// when it is asked for; O(n) in the number of events.
+    /// The ``picture`` as a self-contained SVG document, with the likelihoods of the ``cause`` under it. Drawn on each
+    /// access; O(n) in the number of events.
     public var svg: String { run.drawing(around: cause?.step?.number).document(cause) }
 
-    /// The failing run, and beside it a run that passes with one departure less, as one HTML document: with zoom, search,
-    /// and steps forward and back. It needs no other file and no network. Drawn when it is asked for; O(n) in the number
-    /// of events, of which it has the last ones of a very long run.
+    /// The failing run, and beside it a run that passes with one departure fewer, as one self-contained HTML document
+    /// with zoom, search, and steps forward and back. Drawn on each access; O(n) in the number of events. Of a very
+    /// long run it has only the last events.
     public var html: String { Page(self).text }
 
-    /// The events and choices of the failing run, one line each. Made when it is asked for; O(n) in their number.
+    /// The events and choices of the failing run, one line each. Made on each access; O(n) in their number.
     public var trace: String { run.description }
 }
 
 extension SimulationTrace {
-    /// A picture of the run: the rows around its departures, and the last ones. Drawn when it is asked for; O(n) in the
+    /// A picture of the run: the rows around its departures, and the last rows. Drawn on each access; O(n) in the
     /// number of events.
     public var picture: String { lines(around: nil).joined(separator: "\n") }
 
-    /// The ``picture`` as an SVG document, which needs no other file. Drawn when it is asked for; O(n) in the number of
-    /// events.
+    /// The ``picture`` as a self-contained SVG document. Drawn on each access; O(n) in the number of events.
     public var svg: String { drawing(around: nil).document(nil) }
 
-    /// The run as one HTML document: with zoom, search, and steps forward and back. It needs no other file and no network.
-    /// Drawn when it is asked for; O(n) in the number of events, of which it has the last ones of a very long run.
+    /// The run as one self-contained HTML document with zoom, search, and steps forward and back. Drawn on each access;
+    /// O(n) in the number of events. Of a very long run it has only the last events.
     public var html: String { Page(self).text }
 
-    /// The lines of a picture, which also shows a choice, counted from 1.
+    /// Returns the lines of a picture, which also shows the choice with the number `step`, counted from 1.
     func lines(around step: Int?) -> [String] {
         let end = trace.entries.last?.date ?? RunLoop.Instant(nanoseconds: 0)
         let lines = ["seed \(token.seed), at \(end)"] + Picture(Rows(trace.entries), around: step).lines
@@ -47,6 +46,6 @@ extension SimulationTrace {
         return Drawing([rows], rows.centred(on: step).map { [$0] }, step: step)
     }
 
-    /// Whether the run ended because its process did.
+    /// `true` if the run ended because its process did.
     var endsProcess: Bool { fault?.kind == .trap || fault?.kind == .hang }
 }

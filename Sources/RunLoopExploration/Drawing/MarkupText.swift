@@ -13,7 +13,7 @@ extension String {
             case "\n": text += "&#10;"
             case "\u{7F}": text += "␡"
             case "\0"..<" ": text.unicodeScalars.append(Unicode.Scalar(0x2400 + scalar.value)!)
-            // These are in no XML document.
+            // XML documents cannot contain these.
             case "\u{80}"..<"\u{A0}", "\u{FFFE}", "\u{FFFF}": text += "\u{FFFD}"
             default: text.unicodeScalars.append(scalar)
             }

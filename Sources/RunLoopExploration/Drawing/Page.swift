@@ -1,6 +1,6 @@
 internal import RunLoopSimulation
 
-/// Runs side by side as an HTML document: well-formed also as XML, with its style and its script in it.
+/// Runs side by side as an HTML document, well-formed also as XML, with its style and its script in it.
 struct Page {
     /// The first line of the fault, and the others.
     private let heading: (line: String, rest: String)
@@ -28,7 +28,7 @@ struct Page {
         let rows = runs.map { Rows($0.trace.entries.suffix(Self.mostEntries)) }
         let pairs =
             rows.count == 2 ? Alignment.pairs(of: rows[0].rows, rows[1].rows) : rows[0].rows.indices.map { [$0] }
-        // The choices of the entries that are left out are not counted.
+        // The choices of left-out entries are not counted.
         let isCut = runs[0].trace.entries.count > Self.mostEntries
         drawing = Drawing(rows, pairs, step: isCut ? nil : cause?.step?.number)
         self.titles = [titles[0] + (runs[0].endsProcess ? ", until its process ended" : "")] + titles.dropFirst()
@@ -104,7 +104,7 @@ struct Page {
         .row.selected rect { fill: #2563a8; fill-opacity: 0.3; }
         """
 
-    /// It has no `<` and no `&`, so that it reads the same in HTML and XML.
+    /// The script, without `<` and `&`, so that it reads the same in HTML and XML.
     private static let script = """
         "use strict";
         const element = (name) => document.getElementById(name);

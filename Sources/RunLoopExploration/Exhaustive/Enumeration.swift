@@ -1,10 +1,10 @@
 internal import RunLoopSimulation
 
-/// All schedules with at most so many departures, one after the other: first those with none, then those with one, and so
-/// on.
+/// All schedules with a limited number of departures, one after the other: first the schedules with none, then with
+/// one, and so on.
 ///
-/// Schedules with a number of departures are the leaves of a tree, whose inner nodes have fewer. A node's children are known
-/// after its run: each depart once more, at a later place.
+/// Schedules with the same number of departures are the leaves of a tree, whose inner nodes have fewer. A node's
+/// children are known after its run: each departs once more, at a later place.
 struct Enumeration {
     private let mostDepartures: Int
     /// The path with no departures.
@@ -16,11 +16,11 @@ struct Enumeration {
     private(set) var isComplete = false
     /// The nodes on the way to the next leaf.
     private var nodes: [Node] = []
-    /// Whether the tree of the present schedules was begun.
+    /// `true` once the tree of the present schedules was begun.
     private var isBegun = false
     private var next: Path?
-    /// The digests of the runs with as many departures as now, and of the remaining ones with one less: a program that
-    /// does not do the same again has not been tried in all its ways.
+    /// The digests of the runs with the present number of departures, and of the remaining runs with one fewer: a
+    /// program that behaves differently when repeated has not been tried in all its ways.
     private var (digests, former): ([UInt64], ArraySlice<UInt64>) = ([], [])
     private var difference: Run?
     /// The number of runs that have met each mark.
@@ -49,7 +49,7 @@ struct Enumeration {
         root = Path(hostsShareNothing: hostsShareNothing)
     }
 
-    /// Whether a schedule is left. It may run others to find out.
+    /// Returns `true` if a schedule is left. May run others to find out.
     mutating func hasNext(_ runner: inout some Runner & ~Copyable) -> Bool {
         while next == nil && !isComplete {
             next = nextPath(&runner)
@@ -59,7 +59,7 @@ struct Enumeration {
         return !isComplete
     }
 
-    /// Runs the next schedule; there must be one.
+    /// Runs the next schedule, of which there must be one.
     mutating func runNext(_ runner: inout some Runner & ~Copyable) -> Run {
         if let difference { return difference }
         counts[departures] += 1
@@ -89,7 +89,7 @@ struct Enumeration {
         return nil
     }
 
-    /// Runs an inner node, which was a leaf before, for its children.
+    /// Runs an inner node, which was a leaf before, to find its children.
     private mutating func add(_ path: Path, _ runner: inout some Runner & ~Copyable) {
         isBegun = true
         var repeated = Simulation.Marks()

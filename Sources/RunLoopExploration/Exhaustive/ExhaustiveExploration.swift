@@ -1,11 +1,12 @@
 internal import RunLoopCore
 public import RunLoopSimulation
 
-/// Tries all schedules of a small program that have at most so many departures from the usual one.
+/// Tries all schedules of a small program within a number of departures from the usual one.
 ///
-/// An ``Exploration`` tries some of the schedules; this tries all within its bound, and then says so. Most bugs of tasks
-/// and threads need one or two departures, and a schedule with two of them can be all that a program of some hundred places
-/// allows: with three threads and a hundred places, twenty thousand schedules have two.
+/// An ``Exploration`` tries some of the schedules; an exhaustive one tries all within its bound, and reports that it
+/// has. Most bugs of tasks and threads need one or two departures, and for a program of some hundred places, two
+/// departures can be the feasible limit: with three threads and a hundred places, twenty thousand schedules
+/// have two.
 ///
 /// ```swift
 /// let result = ExhaustiveExploration(departures: 2).run { simulation in
@@ -17,21 +18,22 @@ public import RunLoopSimulation
 /// }
 /// ```
 ///
-/// What is proven if all have passed, and what is not, is on the page <doc:ProofForSmallPrograms>.
+/// The page <doc:ProofForSmallPrograms> describes the guarantee of a passing result, and its limits.
 ///
-/// A value and `Sendable`.
+/// A `Sendable` value.
 public struct ExhaustiveExploration: Sendable {
     /// The largest number of departures.
     public var departures: Int
 
-    /// Whether programs of different hosts share nothing but their network. Then orders that differ only in which host's
-    /// threads go first at one instant are the same, and one of them is tried.
+    /// A Boolean value that indicates whether programs of different hosts share nothing but their network. Orders that
+    /// differ only in which host's threads go first at one instant are then the same, and one of them is tried.
     public var hostsShareNothing: Bool
 
     /// The largest number of schedules to try.
     public var schedules: Int
 
-    /// How long it may take, in real time; without a limit unless given. It is checked between runs.
+    /// The longest time that the exploration may take, in real time; `nil`, the default, for no limit. Checked between
+    /// runs.
     public var duration: Duration?
 
     /// The seed of the simulations.
@@ -40,8 +42,7 @@ public struct ExhaustiveExploration: Sendable {
     /// The faults to look for besides an error that the program throws.
     public var limits: Exploration.Limits
 
-    /// Called with the number of schedules that have passed at most once a second, on the exploring thread; nobody is told
-    /// unless it is set.
+    /// Called with the number of schedules that have passed, at most once a second, on the exploring thread.
     public var progress: (@Sendable (Exploration.Progress) -> Void)?
 
     /// Makes the command that steps through a schedule; see ``Exploration/steppingCommand``.
@@ -64,25 +65,25 @@ public struct ExhaustiveExploration: Sendable {
         self.limits = limits
     }
 
-    /// All schedules with at most so many departures.
+    /// Returns an exploration of all schedules with at most `departures` departures.
     public static func exhaustive(departures: Int) -> ExhaustiveExploration {
         ExhaustiveExploration(departures: departures)
     }
 
-    /// The result of an exhaustive exploration. A value and `Sendable`.
+    /// The result of an exhaustive exploration. A `Sendable` value.
     public enum Result: Sendable {
         /// All schedules have passed.
         case proven(Coverage)
-        /// So many schedules have passed, and not all were tried.
+        /// The covered schedules have passed, and not all were tried.
         case incomplete(Coverage)
         case failed(Exploration.Finding)
     }
 
-    /// The schedules that have passed. A value and `Sendable`.
+    /// The schedules that have passed. A `Sendable` value.
     public struct Coverage: Sendable, Hashable, CustomStringConvertible {
         /// The number of schedules with no departure, with one, and so on.
         public let schedules: [Int]
-        /// Whether these are all.
+        /// A Boolean value that indicates whether these are all schedules within the bound.
         public let isComplete: Bool
 
         /// For example `all 1 + 48 + 1,128 schedules with at most 2 departures have passed`.
@@ -97,7 +98,7 @@ public struct ExhaustiveExploration: Sendable {
 
     /// Explores a program. The program runs on the calling thread, which blocks meanwhile.
     ///
-    /// - Parameter body: the program. It is called once for each schedule, must do the same each time except for the
+    /// - Parameter body: the program. Called once for each schedule, it must do the same each time except for the
     ///   choices of its simulation, and fails by throwing an error.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(_ body: (Simulation) throws -> Void) -> Result {
@@ -110,11 +111,11 @@ public struct ExhaustiveExploration: Sendable {
     /// Explores a program in other processes, so that a schedule that traps or never ends is found like any other.
     ///
     /// - Parameters:
-    ///   - name: the name of this exploration among those of the program.
-    ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
+    ///   - name: the name of this exploration among the program's explorations.
+    ///   - arguments: the command that runs the program, its name first; by default the arguments of this process.
     ///   - body: the program; see ``run(_:)``.
     /// - Returns: the result; see also ``Exploration/run(inProcessesFor:arguments:_:)``. In a process that runs the
-    ///   schedules of another exploration, that nothing was tried.
+    ///   schedules of another exploration, `incomplete` with no schedules.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(
         inProcessesFor name: String, arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void

@@ -1,12 +1,12 @@
 internal import RunLoopCore
 
 extension History {
-    /// Throws an ``IllegalHistory`` unless one order explains all operations so far.
+    /// Throws an ``IllegalHistory`` if no order explains all operations so far.
     ///
-    /// The search is that of Wing and Gong, with the memory of Lowe, for each part by itself. It is linear in the number of
-    /// operations as long as few overlap, and exponential in the number of those that overlap in one part. Orders in which
-    /// few operations without an outcome have happened are tried first. After 250,000 states of a part, besides one for each
-    /// operation, the search is given up, with an error that says so: ``IllegalHistory/isUndecided``.
+    /// The search is Wing and Gong's, with Lowe's memory, for each part separately. It is linear in the number of
+    /// operations as long as few overlap, and exponential in the number that overlap in one part. Orders in which few
+    /// operations without an outcome have happened are tried first. After 250,000 states of a part, besides one for
+    /// each operation, the search is given up, with an error that says so: ``IllegalHistory/isUndecided``.
     public func check() throws(IllegalHistory) {
         for (part, entries) in parts {
             if let failure = Linearization(of: entries, from: model).failure {
@@ -15,25 +15,26 @@ extension History {
         }
     }
 
-    /// Throws an ``IllegalHistory`` unless one order explains all operations so far and keeps what the clients' sessions
-    /// are promised.
+    /// Throws an ``IllegalHistory`` if no order explains all operations so far and keeps the promises to the clients'
+    /// sessions.
     ///
-    /// This is for systems that are not linearizable, such as replicas that are behind one another. The order need not be
-    /// that of time: only operations of the same client keep theirs, if one has ended before the other began, and if the
-    /// guarantees say so. An operation without an outcome may have happened or not, and nothing has to come after it.
+    /// Use this check for systems that are not linearizable, such as replicas that lag behind one another. The order
+    /// need not follow time: only operations of the same client keep their order, if one has ended before the other
+    /// began, and if the guarantees demand it. An operation without an outcome may have happened or not, and nothing
+    /// has to come after it.
     ///
     /// ```swift
     /// try history.check([.readYourWrites, .monotonicReads]) { if case .read = $0 { true } else { false } }
     /// ```
     ///
-    /// Each part is checked by itself, as by ``check()``: the guarantees hold for each key, and say nothing about two of
-    /// them. The search is quadratic in the number of operations of a part if the changes are found in the order in which
-    /// they began. It may be exponential in the number of changes; with ``SessionGuarantees/monotonicWrites``, in the number
-    /// of clients that change the part. After 100,000 states it is given up, as by ``check()``.
+    /// Each part is checked separately, as by ``check()``: the guarantees hold for each key, and say nothing about two
+    /// of them. The search is quadratic in the number of operations of a part if the changes are found in the order in
+    /// which they began. It may be exponential in the number of changes; with ``SessionGuarantees/monotonicWrites``, in
+    /// the number of clients that change the part. After 100,000 states the search is given up, as by ``check()``.
     ///
     /// - Parameters:
     ///   - guarantees: the guarantees of the system.
-    ///   - isRead: whether an operation is a read, which changes nothing; all others are changes.
+    ///   - isRead: returns `true` for a read, which changes nothing; all other operations are changes.
     public func check(
         _ guarantees: SessionGuarantees, reads isRead: (Model.Operation) -> Bool
     ) throws(IllegalHistory) {
@@ -50,6 +51,7 @@ extension History {
         return parts.sorted { ($0.key ?? "") < ($1.key ?? "") }.map { ($0.key, $0.value) }
     }
 
-    /// Whether one order explains all operations so far; `false` also if the search for it was given up.
+    /// A Boolean value that indicates whether one order explains all operations so far; `false` also if the search for
+    /// it was given up.
     public var isLinearizable: Bool { (try? check()) != nil }
 }

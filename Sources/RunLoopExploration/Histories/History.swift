@@ -1,12 +1,12 @@
 internal import RunLoopCore
 public import RunLoopSimulation
 
-/// The operations of clients, each with its begin and its end, and the question whether one order explains them all.
+/// The operations of clients, each with its beginning and its end, which are legal if one order explains them all.
 ///
 /// Clients record their operations, and ``check()`` throws an ``IllegalHistory`` if the system under test was not
-/// *linearizable*: if no order of the operations gives each its outcome in a ``SequentialModel``, and leaves those that did
-/// not overlap in the order in which they were. A simulation throws it on as its fault, and so does an exploration, which
-/// looks for the shortest schedule that leads to it.
+/// *linearizable*: if no order of the operations gives each its outcome in a ``SequentialModel``, and keeps operations
+/// that did not overlap in their order. A simulation throws the error on as its fault, and an exploration looks for the
+/// shortest schedule that leads to it.
 ///
 /// ```swift
 /// let history = History(of: Register(), in: simulation)
@@ -18,11 +18,11 @@ public import RunLoopSimulation
 /// try history.check()
 /// ```
 ///
-/// An operation that throws, or that never returns because its host has crashed, may have happened, at any time after its
-/// begin, or not. One that has returned has happened: so a store that loses an acknowledged write at a crash has an illegal
-/// history.
+/// An operation that throws, or that never returns because its host has crashed, may have happened, at any time after
+/// its beginning, or not. An operation that has returned has happened: a store that loses an acknowledged write at a
+/// crash has an illegal history.
 ///
-/// Any thread of the simulation; it is `Sendable`. The order of calls is that of the simulation, also at one instant.
+/// `Sendable`; use it from any thread of the simulation. The order of calls is the simulation's, even at one instant.
 public final class History<Model: SequentialModel>: Sendable {
     /// An operation that has begun.
     struct Entry: Sendable {
@@ -30,11 +30,11 @@ public final class History<Model: SequentialModel>: Sendable {
         let client: String
         let begin: Moment
         var end: (moment: Moment, outcome: Model.Outcome)?
-        /// Whether it is certain that it has not happened.
+        /// `true` if the operation has certainly not happened.
         var isRefused = false
     }
 
-    /// A time, and the number of the moment among all of the history.
+    /// A time, and the number of the moment in the history.
     struct Moment: Sendable {
         let date: RunLoop.Instant
         let number: Int
@@ -66,8 +66,8 @@ public final class History<Model: SequentialModel>: Sendable {
     /// - Parameters:
     ///   - operation: the operation, as the model knows it.
     ///   - client: the name of the client.
-    ///   - hasNotHappened: whether an error makes certain that the operation did not and will not happen, as a refused
-    ///     connection does; otherwise it may have.
+    ///   - hasNotHappened: returns `true` if an error proves that the operation did not and will not happen, as a
+    ///     refused connection does; otherwise it may have.
     ///   - isolation: the isolation of the caller, and of `body`.
     ///   - body: performs the operation.
     /// - Returns: the outcome of `body`.
@@ -92,8 +92,8 @@ public final class History<Model: SequentialModel>: Sendable {
         let index: Int
     }
 
-    /// Records the begin of an operation, for clients with handlers. As long as its end is not recorded, it may have
-    /// happened or not.
+    /// Records the beginning of an operation, for clients with handlers. As long as its end is not recorded, the
+    /// operation may have happened or not.
     public func begin(_ operation: Model.Operation, by client: String) -> Record {
         state.withLock { state in
             let begin = moment(&state)
@@ -104,14 +104,14 @@ public final class History<Model: SequentialModel>: Sendable {
 
     /// Records the outcome of an operation.
     ///
-    /// - Precondition: no end of it was recorded.
+    /// - Precondition: no end of the operation was recorded.
     public func end(_ record: Record, with outcome: Model.Outcome) {
         finish(record) { state in state.entries[record.index].end = (moment(&state), outcome) }
     }
 
     /// Records that an operation has not happened, and will not.
     ///
-    /// - Precondition: no end of it was recorded.
+    /// - Precondition: no end of the operation was recorded.
     public func refuse(_ record: Record) {
         finish(record) { state in state.entries[record.index].isRefused = true }
     }

@@ -1,9 +1,9 @@
 internal import RunLoopCore
 
-/// Operations that no order explains: the longest legal order, those that cannot come after it, and a drawing. A value and
-/// `Sendable`.
+/// Operations that no order explains: the longest legal order, the operations that cannot come after it, and a drawing.
+/// A `Sendable` value.
 public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The part of the state that they concern, as the model's `part(of:)` says.
+    /// The part of the state that the operations concern, from the model's `part(of:)`.
     public let part: String?
 
     /// The longest order that the model accepts, one operation each, with its client and its outcome.
@@ -12,8 +12,9 @@ public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible
     /// The operations of which one has to come next, and none can.
     public let unplaced: [String]
 
-    /// Whether the search for an order was given up: there may be one. It takes too many steps where many operations of a
-    /// part overlap, or where many without an outcome explain each state in many ways.
+    /// A Boolean value that indicates whether the search for an order was given up: there may be one. The search takes
+    /// too many steps where many operations of a part overlap, or where many without an outcome explain each state in
+    /// many ways.
     public let isUndecided: Bool
 
     /// A report with the last operations as bars. An operation without an outcome may have happened at any time after its
@@ -71,22 +72,22 @@ public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible
 struct Impasse {
     var order: [Int] = []
     var unplaced: [Int] = []
-    /// Whether the search was given up, so that there may be an order.
+    /// `true` if the search was given up, so that there may be an order.
     var isGivenUp = false
 }
 
-/// A value as text, an optional one as the text of its value or as `nil`.
+/// Returns a value as text; an optional one as the text of its value or as `nil`.
 private func withoutOptional(_ value: Any) -> String {
     let mirror = Mirror(reflecting: value)
     guard mirror.displayStyle == .optional else { return "\(value)" }
     return mirror.children.first.map { withoutOptional($0.value) } ?? "nil"
 }
 
-/// Intervals as lines, in the order of their begins and ends.
+/// Intervals as lines, in the order of their beginnings and ends.
 private struct Bars {
     private(set) var lines: [String] = []
 
-    /// - Parameter intervals: the numbers of the begins and ends; without an end, the line goes to the margin.
+    /// - Parameter intervals: the numbers of the beginnings and ends; without an end, the line extends to the margin.
     init(_ intervals: [(begin: Int, end: Int?)], width: Int) {
         let moments = Set(intervals.flatMap { [$0.begin, $0.end ?? $0.begin] }).sorted()
         let places = Dictionary(uniqueKeysWithValues: moments.enumerated().map { ($0.element, $0.offset) })

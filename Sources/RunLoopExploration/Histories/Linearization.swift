@@ -1,17 +1,19 @@
-/// The search for an order that explains the operations of a part: Wing and Gong's, with Lowe's memory of what was tried.
+/// The search for an order that explains the operations of a part: Wing and Gong's, with Lowe's memory of tried
+/// configurations.
 ///
-/// An operation that begins before the first end of those that are left can be the next one, if the model accepts it.
+/// An operation that begins before the first end of the remaining ones can be the next one, if the model accepts it.
 ///
-/// An operation without an outcome may have happened or not. Orders with fewer of them are tried first. One that comes to a
-/// place and a state with more of them than another one is not followed: it can only go on as that one does.
+/// An operation without an outcome may have happened or not. Orders with fewer of them are tried first. An order that
+/// reaches a place and a state with more of them than an earlier one is not followed: it can only continue as the
+/// earlier one does.
 struct Linearization<Model: SequentialModel> {
     typealias Entry = History<Model>.Entry
 
-    /// `nil` if there is an order.
+    /// The reason why no order was found; `nil` if there is an order.
     private(set) var failure: Impasse?
 
-    /// The operations with an outcome that were taken, counted in the order of their ends: all of the first ones, and few
-    /// others, because these overlap.
+    /// The operations with an outcome that were taken, counted in the order of their ends: all up to a number, and a
+    /// few others, because only overlapping ones can be out of order.
     private struct Taken: Hashable {
         var first = 0
         var others: [Int] = []
@@ -43,11 +45,11 @@ struct Linearization<Model: SequentialModel> {
     private let entries: [Entry]
     /// The operations with an outcome, in the order of their ends.
     private let ended: [Int]
-    /// The number of each operation in that order.
+    /// The number of each operation in the order of `ended`.
     private let ranks: [Int?]
-    /// For each end, the operations that have begun and not ended before it, in the order of their begins.
+    /// The operations that have begun and not ended before each end, in the order of their beginnings.
     private let candidates: [[Int]]
-    /// The operations without an outcome, in the order of their begins.
+    /// The operations without an outcome, in the order of their beginnings.
     private let open: [Int]
 
     private var steps: [Step]
@@ -57,7 +59,7 @@ struct Linearization<Model: SequentialModel> {
     private let mostSteps: Int
 
     /// - Parameters:
-    ///   - entries: in the order of their begins.
+    ///   - entries: the operations, in the order of their beginnings.
     ///   - most: the number of configurations, besides one for each operation, after which the search is given up.
     init(of entries: [Entry], from model: Model, atMost most: Int = 250_000) {
         self.entries = entries
@@ -91,12 +93,12 @@ struct Linearization<Model: SequentialModel> {
 
     private var isGivenUp: Bool { steps.count >= mostSteps }
 
-    /// - Returns: whether there is an order.
+    /// - Returns: `true` if there is an order.
     private mutating func search() -> Bool {
         if follow(0) { return true }
         var latest = 0..<steps.count
         while !isGivenUp, !latest.isEmpty {
-            // All orders with one operation more that has no outcome. The steps that came last have come furthest.
+            // All orders with one more operation that has no outcome. The latest steps have come furthest.
             for index in latest.reversed() {
                 let taken = steps[index].configuration.taken
                 let end = entries[ended[taken.first]].end!.moment.number
@@ -112,7 +114,7 @@ struct Linearization<Model: SequentialModel> {
 
     /// Follows a step with the operations that have an outcome.
     ///
-    /// - Returns: whether all of them could be taken.
+    /// - Returns: `true` if all of them could be taken.
     private mutating func follow(_ start: Int) -> Bool {
         var way = [(step: start, tried: 0)]
         while !isGivenUp, let (index, tried) = way.last {
@@ -135,7 +137,7 @@ struct Linearization<Model: SequentialModel> {
 
     /// Takes an operation after a step.
     ///
-    /// - Returns: the next step; `nil` if the model does not accept it, or if it leads to nothing new.
+    /// - Returns: the next step; `nil` if the model does not accept it, or if the step leads to nothing new.
     private mutating func take(_ index: Int, after step: Int) -> Int? {
         let entry = entries[index]
         var (configuration, open) = (steps[step].configuration, steps[step].open)
@@ -166,7 +168,7 @@ struct Linearization<Model: SequentialModel> {
 }
 
 extension [Int] {
-    /// Whether it has all elements of another array; both are sorted.
+    /// Returns `true` if the array has all elements of another one; both are sorted.
     fileprivate func isSuperset(of other: [Int]) -> Bool {
         guard other.count <= count else { return false }
         var rest = self[...]

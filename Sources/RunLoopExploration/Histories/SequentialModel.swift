@@ -13,8 +13,8 @@
 /// }
 /// ```
 ///
-/// A ``History`` compares the real thing with it. A value is a state, so it is hashed and compared often: keep it small,
-/// and have ``part(of:)`` split what can be split.
+/// A ``History`` compares the real system with the model. A value of the model is a state, which is hashed and compared
+/// often: keep it small, and split it with ``part(of:)`` where possible.
 public protocol SequentialModel: Hashable, Sendable {
     associatedtype Operation: Sendable
     associatedtype Outcome: Hashable & Sendable
@@ -22,17 +22,17 @@ public protocol SequentialModel: Hashable, Sendable {
     /// Performs an operation, and returns its outcome.
     mutating func perform(_ operation: Operation) -> Outcome
 
-    /// Performs an operation if it may have had this outcome.
+    /// Performs an operation if it may have had the given outcome.
     ///
-    /// The default compares the outcome with that of ``perform(_:)``. Write it for operations with several legal outcomes,
-    /// such as an attempt to lock that may give up.
+    /// The default compares the outcome with that of ``perform(_:)``. Implement this method for operations with several
+    /// legal outcomes, such as an attempt to lock that may give up.
     ///
-    /// - Returns: whether it may; if not, the state does not matter any more.
+    /// - Returns: `true` if the operation may have had the outcome; if not, the state does not matter any more.
     mutating func accepts(_ outcome: Outcome, of operation: Operation) -> Bool
 
-    /// The part of the state that an operation concerns, such as its key; `nil`, the default, for the whole. Operations of
-    /// different parts must not depend on one another. Each part begins with the same state, and is checked by itself,
-    /// which is faster by far.
+    /// The part of the state that an operation concerns, such as its key; `nil`, the default, for the whole. Operations
+    /// of different parts must not depend on one another. Each part begins with the same state, and is checked
+    /// separately, which is faster by far.
     static func part(of operation: Operation) -> String?
 }
 

@@ -1,9 +1,9 @@
-/// The promises of a system that keeps only the order of each client's own operations, as replicas do that are behind one
-/// another: the four of Terry and others. A value and `Sendable`.
+/// The promises of a system that keeps only the order of each client's own operations, as replicas that lag behind one
+/// another do: the four of Terry and others. A `Sendable` value.
 ///
-/// ``History/check(_:reads:)`` looks for one order of all operations, changes and reads, in which the model gives each its
-/// outcome. The time of an operation does not matter. Each guarantee says which two operations of a client keep their
-/// order.
+/// ``History/check(_:reads:)`` looks for one order of all operations, changes and reads, in which the model gives each
+/// its outcome. The time of an operation does not matter. Each guarantee states which two operations of a client keep
+/// their order.
 public struct SessionGuarantees: OptionSet, Sendable, Hashable {
     public let rawValue: Int
 
@@ -17,16 +17,16 @@ public struct SessionGuarantees: OptionSet, Sendable, Hashable {
     /// A read comes after the client's earlier reads: a client finds nothing older than before.
     public static let monotonicReads = Self(rawValue: 1 << 1)
 
-    /// A change comes after the client's earlier changes: nobody finds the second one without the first one.
+    /// A change comes after the client's earlier changes: no client finds the second one without the first one.
     public static let monotonicWrites = Self(rawValue: 1 << 2)
 
-    /// A change comes after the client's earlier reads: nobody finds an answer without its question.
+    /// A change comes after the client's earlier reads: no client finds an answer without its question.
     public static let writesFollowReads = Self(rawValue: 1 << 3)
 
-    /// All four, which together are *sequential consistency*.
+    /// All four guarantees, which together are *sequential consistency*.
     public static let all: Self = [.readYourWrites, .monotonicReads, .monotonicWrites, .writesFollowReads]
 
-    /// Whether two operations of a client keep their order.
+    /// Returns `true` if two operations of a client keep their order.
     func keepOrder(ofRead firstIsRead: Bool, beforeRead secondIsRead: Bool) -> Bool {
         switch (firstIsRead, secondIsRead) {
         case (false, true): contains(.readYourWrites)

@@ -1,13 +1,14 @@
-/// The search for an order that explains the operations of a part, and in which each client's own operations come as the
-/// guarantees say; the times of operations of different clients do not matter.
+/// The search for an order that explains the operations of a part and keeps each client's own operations in the order
+/// of the guarantees; the times of operations of different clients do not matter.
 ///
-/// A read that the model accepts is taken at once: whatever may follow can follow after it as well. So the search branches
-/// only with changes, also with those that leave the state as it is now, because later they may not. It remembers the
-/// configurations that it has tried, as Lowe's does. Changes without an outcome are tried last.
+/// A read that the model accepts is taken at once: whatever may follow can follow after it as well. The search
+/// therefore branches only with changes, including changes that leave the present state as it is, because later they
+/// may not. It remembers the configurations that it has tried, as Lowe's does. Changes without an outcome are tried
+/// last.
 struct SessionOrder<Model: SequentialModel> {
     typealias Entry = History<Model>.Entry
 
-    /// `nil` if there is an order.
+    /// The reason why no order was found; `nil` if there is an order.
     private(set) var failure: Impasse?
 
     private struct Configuration: Hashable {
@@ -18,10 +19,10 @@ struct SessionOrder<Model: SequentialModel> {
     /// A configuration on the way.
     private struct Step {
         let configuration: Configuration
-        /// The number of operations that were taken before it.
+        /// The number of operations taken before this step.
         let count: Int
-        /// The operations that may be tried next, in the order of their begins; those without an outcome come last, because
-        /// they need not have happened.
+        /// The operations that may be tried next, in the order of their beginnings. Operations without an outcome come
+        /// last, because they need not have happened.
         let open: [Int]
         var tried = 0
     }
@@ -32,7 +33,7 @@ struct SessionOrder<Model: SequentialModel> {
     private let earlier: [[Int]]
     private var order: [Int] = []
 
-    /// - Parameter entries: in the order of their begins.
+    /// - Parameter entries: the operations, in the order of their beginnings.
     init(
         of entries: [Entry], from model: Model, keeping guarantees: SessionGuarantees,
         reads isRead: (Model.Operation) -> Bool
@@ -90,7 +91,7 @@ struct SessionOrder<Model: SequentialModel> {
         }
     }
 
-    /// Takes all reads that are accepted. None of them makes an operation possible that began before it.
+    /// Takes all reads that are accepted. Taking one does not enable operations that began before it.
     private mutating func step(to configuration: Configuration, count: Int) -> Step {
         var configuration = configuration
         var open: [Int] = []

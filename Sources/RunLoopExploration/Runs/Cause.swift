@@ -4,43 +4,44 @@ internal import RunLoopSimulation
 extension Exploration {
     /// The step of a failing run from which on its fault is likely.
     ///
-    /// A step is one choice of the run: which task or thread goes on, whether something unusual happens, or the value of
-    /// a random quantity. Runs that make the first steps of the failing one, and leave all later ones to chance, show
-    /// how likely the fault is after them. A value and `Sendable`.
+    /// A step is one choice of the run: which task or thread continues, whether something unusual happens, or the value
+    /// of a random quantity. Runs that repeat the first steps of the failing run, and leave all later ones to chance,
+    /// show how likely the fault is after them. A `Sendable` value.
     public struct Cause: Sendable, Hashable {
-        /// How often the fault came in runs that made the same first steps. A value and `Sendable`.
+        /// The frequency of the fault in runs that made the same first steps. A `Sendable` value.
         public struct Likelihood: Sendable, Hashable {
-            /// The number of steps that they had in common with the failing run.
+            /// The number of first steps that the runs share with the failing run.
             public let steps: Int
-            /// The number of runs in which the fault came.
+            /// The number of runs with the fault.
             public internal(set) var faults = 0
             /// The number of runs.
             public internal(set) var runs = 0
 
-            /// The part of the runs in which the fault came, from 0 to 1.
+            /// The share of runs with the fault, from 0 to 1.
             public var rate: Double { runs == 0 ? 0 : Double(faults) / Double(runs) }
         }
 
-        /// A step of the failing run. A value and `Sendable`.
+        /// A step of the failing run. A `Sendable` value.
         public struct Step: Sendable, Hashable {
             /// The step's number; the first step of a run is step 1.
             public let number: Int
-            /// The virtual time.
+            /// The virtual time of the step.
             public let instant: RunLoop.Instant
-            /// The name of its place, as in a token: of the task or thread that was usually next, or of the choice.
+            /// The name of the step's place, as in a token: the task or thread that was usually next, or the choice.
             public let place: String
             /// The choice, for example `worker goes on instead of reader`.
             public let words: String
         }
 
-        /// How likely the fault was after some numbers of steps, in their order: after none, after all, and after those
-        /// between which the likelihood rises most.
+        /// The likelihoods of the fault after some numbers of steps, in ascending order: after none, after all, and
+        /// around the largest rise.
         public let likelihoods: [Likelihood]
 
-        /// The step at which the likelihood jumps; `nil` if it jumps at none, or if the search ended too early.
+        /// The step at which the likelihood jumps; `nil` if it does not jump, or if the search ended too early.
         public let step: Step?
 
-        /// Whether the fault is likely whatever the first steps are: it comes in at least three of four runs.
+        /// A Boolean value that indicates whether the fault is likely whatever the first steps are: it occurs in at
+        /// least three of four runs.
         public var isLikelyFromStart: Bool { likelihoods[0].rate >= 0.75 }
 
         /// - Parameter likelihoods: at least two.
@@ -58,7 +59,7 @@ extension Exploration {
         /// between two rates in 32 runs.
         private static let jump = 0.375
 
-        /// The index of the likelihood after which it rises most; `nil` if no rise is large enough.
+        /// Returns the index of the likelihood after which it rises most; `nil` if no rise is large enough.
         static func largestRise(in likelihoods: [Likelihood], atLeast least: Double) -> Int? {
             func rise(_ index: Int) -> Double { likelihoods[index + 1].rate - likelihoods[index].rate }
             return likelihoods.indices.dropLast().filter { rise($0) >= least }.max { rise($0) < rise($1) }
@@ -100,7 +101,7 @@ extension Trace.Choice {
         return kind == .fault && isDeparture && names.count == 2 ? place : "\(place): \(outcome)"
     }
 
-    /// The words without the place, unless it is among lanes.
+    /// The words without the place, except for a choice among lanes.
     var outcome: String {
         func lane(_ choice: Int) -> Substring { name(of: choice).drop { $0 == "*" } }
         if isAmongLanes { return "\(lane(chosen)) goes on" + (isDeparture ? " instead of \(lane(usual))" : "") }

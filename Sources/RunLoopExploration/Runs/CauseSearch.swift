@@ -8,12 +8,12 @@ struct CauseSearch {
 
     /// The number of runs for a first estimate, and for the steps beside the jump.
     private static let (fewRuns, manyRuns) = (12, 32)
-    /// A smaller rise is not looked into.
+    /// The smallest rise to examine.
     private static let leastRise = 0.25
 
     /// - Parameters:
     ///   - steps: the number of steps of the run.
-    ///   - duration: how long it may take, in real time.
+    ///   - duration: the longest time that the search may take, in real time.
     init(_ fault: Fault, of token: ScheduleToken, steps: Int, length: RunLength, for duration: Duration) {
         (self.fault, self.token, self.length) = (fault, token, length)
         end = ContinuousClock.now + duration
@@ -22,7 +22,8 @@ struct CauseSearch {
 
     private var isOver: Bool { ContinuousClock.now >= end }
 
-    /// - Returns: the likelihoods after some numbers of steps; `nil` if the time is over before the first ones are known.
+    /// - Returns: the likelihoods after some numbers of steps; `nil` if the time is over before the first two are
+    ///   known.
     mutating func run(_ runner: inout some Runner & ~Copyable) -> [Cause.Likelihood]? {
         for index in likelihoods.indices { estimate(index, in: Self.fewRuns, &runner) }
         guard !isOver else { return nil }
@@ -38,7 +39,7 @@ struct CauseSearch {
 
     /// Adds a likelihood in the middle of a rise.
     ///
-    /// - Returns: whether there is a middle; there is none between two steps.
+    /// - Returns: `true` if there is a middle; there is none between consecutive steps.
     private mutating func halve(_ rise: Int, _ runner: inout some Runner & ~Copyable) -> Bool {
         let (before, after) = (likelihoods[rise].steps, likelihoods[rise + 1].steps)
         guard after > before + 1 else { return false }
@@ -48,7 +49,7 @@ struct CauseSearch {
         return true
     }
 
-    /// Makes runs until there are so many, or the time is over.
+    /// Makes runs until there are `runs`, or the time is over.
     private mutating func estimate(_ index: Int, in runs: Int, _ runner: inout some Runner & ~Copyable) {
         while likelihoods[index].runs < runs, !isOver {
             let likelihood = likelihoods[index]

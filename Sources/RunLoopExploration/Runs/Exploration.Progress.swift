@@ -1,9 +1,9 @@
 extension Exploration {
-    /// How far an exploration has come. A value and `Sendable`.
+    /// The progress of an exploration. A `Sendable` value.
     public enum Progress: Sendable, Hashable, CustomStringConvertible {
-        /// So many schedules have passed.
+        /// Exploring; the number of schedules that have passed.
         case exploring(schedules: Int)
-        /// A schedule has failed, and is being made shorter: so many departures are left, after so many runs.
+        /// Making a failed schedule shorter; the number of departures left, and of runs so far.
         case shrinking(departures: Int, runs: Int)
 
         /// For example `1,000 schedules have passed`.
@@ -17,7 +17,7 @@ extension Exploration {
     }
 }
 
-/// Tells of progress, at most once a second.
+/// Reports progress, at most once a second.
 struct ProgressReports {
     let report: (@Sendable (Exploration.Progress) -> Void)?
     private(set) var last = ContinuousClock.now

@@ -1,5 +1,5 @@
 extension Exploration {
-    /// A fault of a run. A value and `Sendable`.
+    /// A fault of a run. A `Sendable` value.
     public struct Fault: Sendable, Hashable, CustomStringConvertible {
         /// The kinds of faults.
         public enum Kind: String, Sendable, Hashable {
@@ -36,16 +36,17 @@ extension Exploration {
         static let difference = Fault(
             .difference, "the same schedule gave another run: something in the program does not follow from the seed")
 
-        /// Whether it is the same fault, though perhaps with other numbers: a balance, a time, how many wait.
+        /// Returns `true` if `other` is the same fault, though perhaps with other numbers: a balance, a time, the
+        /// number of waits.
         func isLike(_ other: Fault) -> Bool {
             guard kind == other.kind else { return false }
-            // It names everybody who waits, and a shorter schedule lets fewer of them wait.
+            // The words name all waits, and a shorter schedule may have fewer of them.
             if kind == .deadlock { return !waits.isDisjoint(with: other.waits) }
             // Only a run whose picture is drawn knows the timer.
             return kind == .starvation || words == other.words
         }
 
-        /// The fault's first line. Further lines, such as a history, differ in each run.
+        /// The first line of the description. Further lines, such as a history, differ in each run.
         var sentence: Substring { description.prefix { !$0.isNewline } }
 
         private var words: String { String(sentence.filter { !$0.isNumber }) }
@@ -62,7 +63,7 @@ extension Exploration.Fault {
     /// The fault as a line of a file.
     var line: String { "fault \(kind.rawValue) \(Lines.escaped(description))" }
 
-    /// Reads such a line; `nil` if it is another one.
+    /// Creates a fault from such a line; `nil` for any other line.
     init?(line: Substring) {
         guard let (kind, sentence) = Lines.pair(line, after: "fault "), let kind = Kind(rawValue: kind) else {
             return nil

@@ -4,7 +4,7 @@ internal import RunLoopSimulation
 
 /// The schedule of the present run, and the marks of the runs before it, in memory that outlives the process.
 final class Journal: @unchecked Sendable {
-    // Unchecked, but only the thread that runs a schedule writes, and nobody reads before that thread has ended.
+    // Unchecked, but only the thread that runs a schedule writes, and readers wait for the end of that thread.
 
     /// The number of the schedule and its seed, and the lengths of the texts.
     private struct Header {
@@ -13,7 +13,7 @@ final class Journal: @unchecked Sendable {
         var hasBegun = false
         var lengths: (departures: Int, entries: Int) = (0, 0)
         var marksLength = 0
-        /// Whether entries of the trace were lost.
+        /// `true` if entries of the trace were lost.
         var isCut = false
     }
 
@@ -63,7 +63,7 @@ final class Journal: @unchecked Sendable {
 
     private static let lookMark = "look\t"
 
-    /// Appends the marks of a run. Those beyond the available room are not counted.
+    /// Appends the marks of a run. Marks beyond the available room are not counted.
     func append(_ marks: Simulation.Marks) {
         for (mark, count) in marks.counts {
             let line = (count > 0 ? "+" : "-") + Lines.escaped(mark) + "\n"
@@ -71,7 +71,7 @@ final class Journal: @unchecked Sendable {
         }
     }
 
-    /// Takes the marks of all runs since they were last taken. No run may be under way.
+    /// Takes the marks of all runs since the last call. No run may be under way.
     func takeMarks() -> Simulation.Marks {
         var marks = Simulation.Marks()
         for line in Self.text(knownMarks, header.pointee.marksLength).split(separator: "\n") {
@@ -82,7 +82,7 @@ final class Journal: @unchecked Sendable {
         return marks
     }
 
-    /// - Returns: whether there was room.
+    /// - Returns: `true` if there was room.
     @discardableResult
     private static func append(_ words: String, to memory: UnsafeMutableRawPointer, _ length: inout Int) -> Bool {
         var words = words

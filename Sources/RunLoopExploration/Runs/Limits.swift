@@ -1,20 +1,22 @@
 extension Exploration {
-    /// The faults to look for besides an error that the program throws. A value and `Sendable`.
+    /// The faults to look for besides an error that the program throws. A `Sendable` value.
     public struct Limits: Sendable, Hashable {
-        /// Whether it is a fault if nothing can happen any more and a task of a loop waits. A program whose tasks serve
-        /// until they are cancelled says `false`, or cancels them.
+        /// A Boolean value that indicates whether a task of a loop that waits when nothing can happen any more is a
+        /// fault. Set `false` for a program whose tasks serve until they are cancelled, or cancel them.
         public var reportsDeadlocks: Bool
 
-        /// Whether it is a fault if a task of a loop does not end when it is cancelled at the end of the simulation.
+        /// A Boolean value that indicates whether a task of a loop that does not end when cancelled at the end of the
+        /// simulation is a fault.
         public var reportsLeaks: Bool
 
-        /// How much later than its date a timer may fire, on a thread that has not ended; without a limit unless given.
+        /// The largest permitted lateness of a timer, on a thread that has not ended; `nil`, the default, for no limit.
         public var latestFire: Duration?
 
-        /// How long a run may take, in real time; checked only for runs in other processes.
+        /// The longest time that a run may take, in real time; checked only for runs in other processes.
         public var longestRun: Duration
 
-        /// Deadlocks and leaks are faults, late timers are not, and a run takes no more than half a minute, unless given.
+        /// Creates limits. By default, deadlocks and leaks are faults, late timers are not, and a run takes no more
+        /// than half a minute.
         public init(
             reportsDeadlocks: Bool = true, reportsLeaks: Bool = true, latestFire: Duration? = nil,
             longestRun: Duration = .seconds(30)

@@ -1,6 +1,6 @@
 internal import RunLoopSimulation
 
-/// Makes the choices of one run as another chooser does, and notes the departures from the usual choices.
+/// Makes the choices of one run with another chooser, and notes the departures from the usual choices.
 final class Recorder: Chooser {
     private var chooser: any Chooser
     private let journal: Journal?

@@ -1,7 +1,7 @@
 /// The record to make of a run, besides its departures.
 enum Recording: Hashable {
     case none
-    /// A trace of all events and choices, and a look at the threads after so many entries of it, if that is asked for.
+    /// A trace of all events and choices, and optionally a look at the threads after a number of entries.
     case trace(lookingAt: Int? = nil)
 }
 

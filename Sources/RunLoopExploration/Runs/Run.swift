@@ -7,15 +7,15 @@ struct Run {
     let token: ScheduleToken
     var fault: Fault?
     let length: RunLength
-    /// A hash that is equal in equal runs.
+    /// A hash, equal in equal runs.
     let digest: UInt64
-    /// The trace of the run, if one was asked for; for a run in another process, its journal has it.
+    /// The trace of the run, if requested; for a run in another process, its journal has it.
     var trace = Trace()
-    /// The lines of a look at the threads, if one was asked for; `nil` if the process ended before.
+    /// The lines of a look at the threads, if requested; `nil` if the process ended before.
     var look: [String]?
-    /// The marks that it has met; none for a run in another process, whose journal has them.
+    /// The marks that the run has met; none for a run in another process, whose journal has them.
     var marks = Simulation.Marks()
-    /// The pairs of turns of two lanes, one after the other; none for a run in another process.
+    /// The pairs of consecutive turns of different lanes; none for a run in another process.
     var pairs: [UInt16] = []
 }
 

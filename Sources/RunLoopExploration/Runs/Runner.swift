@@ -2,11 +2,12 @@ internal import RunLoopSimulation
 
 /// Runs a program with schedules of an exploration.
 ///
-/// Lengths are those of the longest runs so far. Marks count the runs that have met them, and the new runs are added.
+/// The lengths are of the longest runs so far. The marks count the runs that have met them, and each method adds its
+/// new runs.
 protocol Runner: ~Copyable {
     /// Tries schedules by their numbers.
     ///
-    /// - Returns: the first that fails, and its number.
+    /// - Returns: the first run that fails, and its number.
     mutating func explore(
         _ numbers: Range<Int>, length: inout RunLength, marks: inout Simulation.Marks
     ) -> (number: Int, run: Run)?
@@ -19,7 +20,7 @@ protocol Runner: ~Copyable {
 
     /// Runs the schedule of a path.
     ///
-    /// - Returns: the run, and the places behind the path's last departure where a schedule may depart.
+    /// - Returns: the run, and the places after the path's last departure where a schedule may depart.
     mutating func follow(_ path: Path, marks: inout Simulation.Marks) -> (run: Run, branches: [Path.Branch])
 }
 
@@ -28,7 +29,7 @@ struct LocalRunner: Runner {
     let portfolio: Portfolio
     let limits: Limits
     let body: (Simulation) throws -> Void
-    /// The journal of runs that may be the last of the process.
+    /// The journal of runs that may be the last ones of the process.
     var journal: Journal?
     private(set) var novelty = Novelty()
 

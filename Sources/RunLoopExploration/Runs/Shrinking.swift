@@ -11,15 +11,16 @@ struct Shrinking {
 
     private static let mostAttempts = 5000
 
-    /// - Parameter duration: how long it may take, in real time. After that, the shortest schedule so far counts.
+    /// - Parameter duration: the longest time that the search may take, in real time. After that, the shortest schedule
+    ///   so far counts.
     init(_ fault: Fault, for duration: Duration, _ reports: ProgressReports) {
         (self.fault, self.duration, self.reports) = (fault, duration, reports)
     }
 
     private var isOver: Bool { attempts >= Self.mostAttempts || ContinuousClock.now - begin >= duration }
 
-    /// - Returns: a schedule that fails in the same way; unless the time is over, not without any one of its departures,
-    ///   nor with one departure in the place of two.
+    /// - Returns: a schedule that fails in the same way; if there was time, a schedule that fails neither without any
+    ///   one of its departures, nor with one departure in place of two.
     mutating func shrink(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken {
         fewest = token.departures.count
         var shortest = takeAway(from: token, &runner)
@@ -27,7 +28,7 @@ struct Shrinking {
         return shortest
     }
 
-    /// Puts one departure in the place of two.
+    /// Replaces two departures by one.
     private mutating func merge(_ token: ScheduleToken, _ runner: inout some Runner & ~Copyable) -> ScheduleToken? {
         for kept in token.departures.indices {
             for dropped in token.departures.indices where dropped != kept {
@@ -91,12 +92,12 @@ struct Shrinking {
         return shortest
     }
 
-    /// The smallest number of departures that is taken away at once before whole places are.
+    /// The smallest number of departures that are removed at once before whole places are.
     private static let smallStep = 32
 
-    /// Takes away departures that follow one another, so many at a time.
+    /// Removes runs of `size` consecutive departures.
     ///
-    /// - Returns: whether any could be taken away.
+    /// - Returns: `true` if any could be removed.
     @discardableResult
     private mutating func takeAwayRuns(
         of size: Int, from shortest: inout ScheduleToken, _ runner: inout some Runner & ~Copyable
@@ -114,7 +115,7 @@ struct Shrinking {
         return hasShrunk
     }
 
-    /// Takes away all departures of a place at a time: draws with the same name depart at many steps.
+    /// Removes all departures of one place at a time: draws with the same name depart at many steps.
     private mutating func takeAwayPlaces(from shortest: inout ScheduleToken, _ runner: inout some Runner & ~Copyable) {
         var seen: Set<String> = []
         for departure in shortest.departures where seen.insert(departure.place).inserted {

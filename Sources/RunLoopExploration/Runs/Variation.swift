@@ -1,11 +1,11 @@
 internal import RunLoopSimulation
 
-/// A schedule that makes the first choices of another one, and leaves all later ones to chance.
+/// A schedule that repeats the first choices of another one, and leaves all later ones to chance.
 struct Variation {
     let token: ScheduleToken
-    /// The number of choices that it repeats.
+    /// The number of repeated choices.
     let steps: Int
-    /// Its number among those that repeat as many.
+    /// The number of the variation among those with the same number of steps.
     let number: Int
 
     /// - Parameter length: the known length of a run, over which faults are spread.
@@ -16,13 +16,13 @@ struct Variation {
     }
 }
 
-/// Makes some choices as one strategy does, and the others as another one.
+/// Makes a number of choices with one strategy, and the others with another one.
 private struct PrefixStrategy: Chooser {
     private var first: ReplayStrategy
     private var left: Int
     private var others: any Chooser
     private var numbers: SeededNumbers
-    /// How rare other values of random quantities are than those of the seed.
+    /// The rarity of values of random quantities other than the seed's.
     private let rarity: Int
 
     init(_ first: ReplayStrategy, for count: Int, then others: any Chooser, numbers: SeededNumbers) {

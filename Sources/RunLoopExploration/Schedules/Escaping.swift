@@ -1,5 +1,5 @@
 extension String {
-    /// Replaces some bytes of the text by a per cent sign and two digits, as in an address.
+    /// Returns the text with some bytes replaced by a percent sign and two digits, as in a URL.
     func escaped(_ isEscaped: (UInt8) -> Bool) -> String {
         var bytes: [UInt8] = []
         for byte in utf8 {
@@ -32,10 +32,10 @@ extension String {
 
 /// The form of lines in journals and in the files of a campaign.
 enum Lines {
-    /// A text without the ends of its lines.
+    /// Returns a text without the ends of its lines.
     static func escaped(_ text: String) -> String { text.escaped { $0 < 32 || $0 == UInt8(ascii: "%") } }
 
-    /// The word and the text of a line.
+    /// Returns the word and the text of a line.
     static func pair(_ line: Substring, after prefix: String) -> (word: String, text: String)? {
         guard line.hasPrefix(prefix) else { return nil }
         let rest = line.dropFirst(prefix.count)

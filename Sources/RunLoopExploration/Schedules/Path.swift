@@ -3,7 +3,7 @@ internal import RunLoopSimulation
 /// A schedule with all its departures, by the numbers of their places in the run.
 struct Path: Hashable {
     private(set) var departures: [Departure] = []
-    /// Whether orders that differ only in which host's threads go first are the same.
+    /// `true` if orders that differ only in which host's threads go first count as the same.
     let hostsShareNothing: Bool
 
     /// A choice other than the usual one, at a place of the run.
@@ -19,7 +19,7 @@ struct Path: Hashable {
         let choices: [Int]
     }
 
-    /// The same path, with one more departure.
+    /// Returns the path with one more departure.
     func departing(at point: Int, _ choice: Int) -> Path {
         var path = self
         path.departures.append(Departure(point: point, choice: choice))
@@ -54,7 +54,7 @@ extension Path.Branch: LosslessStringConvertible {
     }
 }
 
-/// Departs at the places of a path, and notes where a schedule may depart behind them.
+/// Departs at the places of a path, and notes where a schedule may depart after them.
 final class PathStrategy: Chooser {
     private let path: Path
     private var taken = 0
@@ -78,7 +78,7 @@ final class PathStrategy: Chooser {
         let usual = point.machine(point.lanes[point.usual])
         let choices = point.lanes.indices.filter { index in
             guard index != point.usual else { return false }
-            // Turns of threads on different machines commute if these share nothing: each sees only its own.
+            // Turns of threads on different machines commute if the machines share nothing: each sees only its own.
             return !(path.hostsShareNothing && point.kind == .thread && point.machine(point.lanes[index]) != usual)
         }
         if !choices.isEmpty { branches.append(Path.Branch(point: number, choices: choices)) }

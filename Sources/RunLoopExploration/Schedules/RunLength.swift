@@ -7,10 +7,10 @@ struct RunLength: Equatable {
     /// The number of turns of each task, thread and kind of event, by name.
     var turns: [String: Int] = [:]
 
-    /// The number of names with turns that a run has, at most.
+    /// The largest number of names with turns that a run has.
     static let mostNames = 256
 
-    /// Takes over each part of another length that is larger.
+    /// Adopts each part of another length that is larger.
     mutating func grow(to other: RunLength) {
         points = max(points, other.points)
         faults.merge(other.faults) { max($0, $1) }

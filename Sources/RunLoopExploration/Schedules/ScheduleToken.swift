@@ -1,6 +1,6 @@
 /// A schedule of a simulated program: its seed, and its departures from the usual choices.
 ///
-/// It replays the schedule, in any process, as long as the program is the same. A value and `Sendable`.
+/// A token replays the schedule, in any process, as long as the program is the same. A `Sendable` value.
 public struct ScheduleToken: Sendable, Hashable {
     /// The seed of all chance in the simulation.
     public var seed: UInt64
@@ -9,14 +9,14 @@ public struct ScheduleToken: Sendable, Hashable {
     /// time.
     public var departures: [Departure]
 
-    /// Creates a schedule with these departures. Without any, a task runs until it waits, threads have their turns in
-    /// the order in which they were started, and each choice is the first one.
+    /// Creates a schedule with these departures. Without departures, a task runs until it waits, threads have their
+    /// turns in the order in which they were started, and each choice is the first one.
     public init(seed: UInt64, departures: [Departure] = []) {
         self.seed = seed
         self.departures = departures
     }
 
-    /// A place where a schedule departs from the usual choice. A value and `Sendable`.
+    /// A place where a schedule departs from the usual choice. A `Sendable` value.
     public struct Departure: Sendable, Hashable {
         /// The name of the task that would have continued, of the thread's turn, or of the choice.
         public let place: String
@@ -25,15 +25,15 @@ public struct ScheduleToken: Sendable, Hashable {
         /// The event that happens instead.
         public let instead: Instead
 
-        /// The event that replaces the usual one. A value and `Sendable`.
+        /// The event that replaces the usual one. A `Sendable` value.
         public enum Instead: Sendable, Hashable {
             /// Another task, or another thread, continues.
             case other(String)
-            /// The possibility with that number is chosen.
+            /// Another possibility, given by its number, is chosen.
             case possibility(Int)
         }
 
-        /// Creates a departure from the next step of `place` after so many steps.
+        /// Creates a departure from the next step of `place` after `step` earlier ones.
         public init(place: String, step: Int, instead: Instead) {
             self.place = place
             self.step = step
@@ -81,7 +81,7 @@ extension ScheduleToken: LosslessStringConvertible {
     /// The text as one word of a command for a shell, between apostrophes.
     public var shellWord: String { "'\(description.replacing("'", with: #"'\''"#))'" }
 
-    /// Reads the text of a token; `nil` if it is not the text of a token.
+    /// Creates a schedule from the text of a token; `nil` for any other text.
     public init?(_ text: String) {
         guard let colon = text.firstIndex(of: ":"), let seed = UInt64(text[..<colon]) else { return nil }
         var departures: [Departure] = []

@@ -1,13 +1,13 @@
 internal import RunLoopSimulation
 
-/// Notes which turns follow on turns of other lanes.
+/// Notes pairs of consecutive turns of different lanes.
 struct TurnPairs {
-    /// A hash of each pair; some twice.
+    /// The hash of each pair; some occur twice.
     private(set) var hashes: [UInt16] = []
     private var last: (lane: Int, hash: UInt64) = (-1, 0)
     private var nameHashes: [Int: UInt64] = [:]
 
-    /// A lane has its turn.
+    /// Notes the turn of a lane.
     mutating func note(_ lane: Int, at point: ChoicePoint) {
         let name = nameHashes[lane] ?? Self.hash(point.name(lane))
         nameHashes[lane] = name
@@ -18,7 +18,7 @@ struct TurnPairs {
         last = (lane, hash)
     }
 
-    /// Equal in each process, unlike the hash of a `String`: FNV-1a.
+    /// Returns a hash that is equal in each process, unlike the hash of a `String`: FNV-1a.
     private static func hash(_ text: String) -> UInt64 {
         text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0100_0000_01b3 }
     }

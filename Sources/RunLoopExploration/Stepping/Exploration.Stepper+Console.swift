@@ -6,12 +6,12 @@ extension Exploration.Stepper {
     public func talk() {
         talk(reading: { readLine() }) { lines in
             print(lines)
-            // A pipe would keep them back.
+            // A pipe would keep the lines back.
             fflush(nil)
         }
     }
 
-    /// Steps by commands: a line each, and `?` lists them. The end of the input ends it.
+    /// Steps by commands, one a line, until the end of the input; `?` lists them.
     ///
     /// - Parameters:
     ///   - read: reads a command; `nil` at the end of the input.
@@ -50,7 +50,7 @@ extension Exploration.Stepper {
 
     private var result: String { "\(token)  \(fault.map { "\($0)" } ?? "the run has passed")" }
 
-    /// - Returns: `nil` if it is no command.
+    /// - Returns: `nil` for an unknown command.
     private func answer(to command: Substring, _ argument: Substring?) -> String? {
         switch (command, argument, argument.flatMap { Int($0) }) {
         case ("n", nil, _) where isAtEnd: return "this is the end\n\(place)"

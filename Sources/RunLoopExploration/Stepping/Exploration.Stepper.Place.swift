@@ -2,7 +2,7 @@ public import RunLoopCore
 internal import RunLoopSimulation
 
 extension Exploration.Stepper {
-    /// A place of a run: an event, a choice, or the end. A value and `Sendable`.
+    /// A place of a run: an event, a choice, or the end. A `Sendable` value.
     public struct Place: Sendable, Hashable {
         /// The number of earlier steps.
         public let position: Int
@@ -10,17 +10,17 @@ extension Exploration.Stepper {
         /// The number of steps of the run.
         public let count: Int
 
-        /// The virtual time.
+        /// The virtual time of the place.
         public let time: RunLoop.Instant
 
         /// The event, the subject of the choice, or the result of the run.
         public let words: String
 
-        /// The choice, if it is one.
+        /// The choice, if the place is one.
         public let choice: Choice?
     }
 
-    /// A choice of a run. A value and `Sendable`.
+    /// A choice of a run. A `Sendable` value.
     public struct Choice: Sendable, Hashable {
         let record: Trace.Choice
 
@@ -28,18 +28,18 @@ extension Exploration.Stepper {
         public var place: String { record.place }
         /// The number of earlier steps of the place, as in a token.
         public var step: Int { record.step }
-        /// The numbers of the options. Of a random quantity, its possible values.
+        /// The numbers of the options; for a random quantity, its possible values.
         public var options: ClosedRange<Int> { record.range }
         /// The option that is taken without a departure.
         public var usual: Int { record.usual }
         /// The option that this schedule takes.
         public var chosen: Int { record.chosen }
-        /// Whether this schedule departs here.
+        /// A Boolean value that indicates whether this schedule departs here.
         public var isDeparture: Bool { record.isDeparture }
 
-        /// The name of an option, which no other option of this place has. O(1).
+        /// Returns the name of an option, which no other option of this place has. O(1).
         ///
-        /// - Precondition: it is one of ``options``.
+        /// - Precondition: `option` is one of ``options``.
         public func name(of option: Int) -> String { record.name(of: option) }
     }
 }
@@ -63,7 +63,7 @@ extension Exploration.Stepper.Place {
 }
 
 extension Exploration.Stepper.Place: CustomStringConvertible {
-    /// A line for the place, and below it a line for each option. An arrow marks the option that is taken.
+    /// A line for the place, and below it a line for each option. An arrow marks the option taken.
     public var description: String {
         let line = "\(position) of \(count)  \(time)  \(words)"
         return ([line] + (choice?.lines ?? []).map { "  \($0)" }).joined(separator: "\n")
@@ -98,7 +98,7 @@ extension Trace.Event {
 }
 
 extension Trace.Choice {
-    /// The question that is answered by the choice.
+    /// The question that the choice answers.
     fileprivate var question: String {
         let question =
             switch kind {

@@ -4,9 +4,10 @@ public import RunLoopSimulation
 extension Exploration {
     /// Replays a schedule step by step, forward and back, and departs from it.
     ///
-    /// A stepper runs the program once and keeps the record of that run: its events, and the choices among them. Its
-    /// position is the number of steps before the current place, and each place is an event, a choice, or the end. Going
-    /// back costs no run. ``lookAround()`` and ``depart(to:)`` run the program again, which does the same each time.
+    /// A stepper runs the program once and keeps a record of the run: its events, and the choices among them. Its
+    /// position is the number of steps before the current place, and each place is an event, a choice, or the end.
+    /// Going back costs no run. ``lookAround()`` and ``depart(to:)`` run the program again, which must do the same each
+    /// time.
     ///
     /// ```swift
     /// let stepper = Exploration.Stepper(Exploration(), ScheduleToken(seed: 0), startUp)
@@ -16,10 +17,9 @@ extension Exploration {
     /// }
     /// ```
     ///
-    /// ``talk()`` does this by commands on standard input. The page <doc:StepThroughASchedule> shows a
-    /// session.
+    /// ``talk()`` reads commands from standard input. The page <doc:StepThroughASchedule> shows a session.
     ///
-    /// For one thread, on which the program runs unless it runs in another process. Not `Sendable`.
+    /// Use a stepper on one thread, on which the program runs if it does not run in another process. Not `Sendable`.
     public final class Stepper {
         /// The schedule.
         public private(set) var token: ScheduleToken
@@ -31,13 +31,13 @@ extension Exploration {
         private var run: Run
         private var looks: [Int: [String]] = [:]
 
-        /// Runs a program with a schedule on the calling thread. There, a trap ends the process.
+        /// Runs a program with a schedule on the calling thread. A trap ends the process.
         ///
         /// - Parameters:
         ///   - exploration: the limits of the run.
         ///   - token: the schedule.
-        ///   - body: the program. It is called once for each run, and must do the same each time except for the choices
-        ///     of its simulation.
+        ///   - body: the program. Called once for each run, it must do the same each time except for the choices of its
+        ///     simulation.
         @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
         public convenience init(
             _ exploration: Exploration, _ token: ScheduleToken, _ body: @escaping (Simulation) throws -> Void
@@ -47,16 +47,16 @@ extension Exploration {
         }
 
         /// Runs a program with a schedule in another process, so that a run that traps or never ends has a record up to
-        /// there. See ``run(inProcessesFor:arguments:_:)``: the other process runs this program again, and has to reach
-        /// the same call.
+        /// there. As for ``run(inProcessesFor:arguments:_:)``, the other process runs this program again, and has to
+        /// reach the same call.
         ///
         /// The result is `nil` in a process that runs the schedules of another exploration.
         ///
         /// - Parameters:
         ///   - exploration: the limits of the run.
         ///   - token: the schedule.
-        ///   - name: the name of this exploration among those of the program.
-        ///   - arguments: the command that runs the program, its name first; the arguments of this process unless given.
+        ///   - name: the name of this exploration among the program's explorations.
+        ///   - arguments: the command that runs the program, its name first; by default the arguments of this process.
         ///   - body: the program; see ``init(_:_:_:)``.
         @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
         public convenience init?(
@@ -77,13 +77,14 @@ extension Exploration {
         /// The number of steps of the run. O(1).
         public var count: Int { run.trace.entries.count }
 
-        /// The fault of the run, if any. It is found at the end.
+        /// The fault of the run, if any, which is found at the end.
         public var fault: Fault? { run.fault }
 
-        /// Whether the run was longer than its record in another process, which has room for 16 MB.
+        /// A Boolean value that indicates whether the run was longer than its record in another process, which has room
+        /// for 16 MB.
         public var isCut: Bool { run.trace.isCut }
 
-        /// The departures of the token that have not happened: the program has not come to their places, or has no such
+        /// The departures of the token that have not happened: the program has not reached their places, or has no such
         /// choice there. O(n²) in their number.
         public var missing: [ScheduleToken.Departure] {
             // In the order of the token; a repeated place has each of its departures once.
@@ -97,16 +98,16 @@ extension Exploration {
 
         // MARK: The place
 
-        /// Whether all steps are over.
+        /// A Boolean value that indicates whether the position is at the end.
         public var isAtEnd: Bool { position == count }
 
         /// The current place: the next event or choice, or the end. O(n) in the number of its options.
         public var place: Place { Place(position, in: run) }
 
-        /// A line for each thread at this place, and below it lines for what it waits for. It runs the program again,
-        /// unless it has looked here before.
+        /// Returns a line for each thread at this place, and below it lines for its waits. Runs the program again at
+        /// the first call for a place.
         ///
-        /// In a run that traps, the last lines before the trap; none if there were none.
+        /// In a run that traps, returns the last lines before the trap; none if there were none.
         @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
         public func lookAround() -> [String] {
             let position = isNoteOfDeparture ? position - 1 : position
@@ -121,7 +122,7 @@ extension Exploration {
             return replay(token, .trace(lookingAt: last)).look ?? []
         }
 
-        /// Whether this place is the note of a departure that was chosen right before, between two turns of threads.
+        /// `true` if this place is the note of a departure that was chosen right before, between two turns of threads.
         private var isNoteOfDeparture: Bool {
             guard position > 0, let choice = run.trace.entries[position - 1].choice, choice.isDeparture else {
                 return false
@@ -146,24 +147,24 @@ extension Exploration {
             return SimulationTrace(trace, of: token, nil).picture
         }
 
-        /// The number of events after a place that its picture has.
+        /// The number of events after a place in its picture.
         private static let laterEvents = 8
 
         // MARK: Steps
 
-        /// Goes one step forward, unless it is at the end. O(1).
+        /// Goes one step forward, except at the end. O(1).
         public func goForward() {
             if !isAtEnd { position += 1 }
         }
 
-        /// Goes one step back, unless it is at the beginning. O(1).
+        /// Goes one step back, except at the beginning. O(1).
         public func goBack() {
             if position > 0 { position -= 1 }
         }
 
-        /// Goes to the place after so many steps.
+        /// Goes to the place after `position` steps.
         ///
-        /// - Precondition: the run has as many steps.
+        /// - Precondition: `position` is from zero to ``count``.
         public func go(to position: Int) {
             require((0...count).contains(position), "a run of \(count) steps has no place \(position)")
             self.position = position
@@ -176,22 +177,22 @@ extension Exploration {
 
         /// Goes to the next choice.
         ///
-        /// - Returns: whether there is one; if not, it stays.
+        /// - Returns: `true` if there is one; if not, the position stays.
         public func goToNextChoice() -> Bool { goForward { $0.choice != nil } }
 
         /// Goes to the previous choice.
         ///
-        /// - Returns: whether there is one; if not, it stays.
+        /// - Returns: `true` if there is one; if not, the position stays.
         public func goToPreviousChoice() -> Bool { goBack { $0.choice != nil } }
 
         /// Goes to the next departure.
         ///
-        /// - Returns: whether there is one; if not, it stays.
+        /// - Returns: `true` if there is one; if not, the position stays.
         public func goToNextDeparture() -> Bool { goForward { $0.choice?.isDeparture == true } }
 
         /// Goes to the previous departure.
         ///
-        /// - Returns: whether there is one; if not, it stays.
+        /// - Returns: `true` if there is one; if not, the position stays.
         public func goToPreviousDeparture() -> Bool { goBack { $0.choice?.isDeparture == true } }
 
         private func goForward(to isTarget: (Trace.Entry) -> Bool) -> Bool {
@@ -208,7 +209,7 @@ extension Exploration {
 
         // MARK: Departing
 
-        /// A reason why a stepper does not depart. A value and `Sendable`.
+        /// A reason why a stepper does not depart. A `Sendable` value.
         public struct Refusal: Error, Sendable, Hashable, CustomStringConvertible {
             /// The reason, in words.
             public let description: String
@@ -244,7 +245,7 @@ extension Exploration {
 }
 
 extension Trace.Choice {
-    /// The departure to another choice at the same place.
+    /// Returns the departure to another choice at the same place.
     fileprivate func departure(to choice: Int) -> ScheduleToken.Departure {
         ScheduleToken.Departure(
             place: place, step: step, instead: isAmongLanes ? .other(name(of: choice)) : .possibility(choice))

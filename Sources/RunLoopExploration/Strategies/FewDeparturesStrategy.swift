@@ -4,7 +4,7 @@ internal import RunLoopSimulation
 struct FewDeparturesStrategy: Chooser {
     private var numbers: SeededNumbers
     private let places: Set<Int>
-    /// Whether each lane has its turn after the others, instead of continuing as long as it can.
+    /// `true` if each lane has its turn after the others, instead of continuing as long as it can.
     private let takesTurns: Bool
     /// The number of each lane's last turn.
     private var turns: [Int: Int] = [:]

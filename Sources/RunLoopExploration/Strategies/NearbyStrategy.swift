@@ -1,11 +1,11 @@
 internal import RunLoopSimulation
 
-/// Departs near the places of a known schedule: at one place or two more, at one place less, a step earlier or later; or as
-/// it does up to a place, and then at any.
+/// Departs near the places of a known schedule: at one or two places more, at one place less, or a step earlier or
+/// later; or departs like it up to a place, and then anywhere.
 struct NearbyStrategy: Chooser {
     private var replay: ReplayStrategy
     private var others: any Chooser
-    /// Whether the other departures come when those of the schedule are over.
+    /// `true` if the other departures come after the schedule's own.
     private let isCut: Bool
 
     init(_ token: ScheduleToken, length: Int, numbers: SeededNumbers) {
@@ -33,11 +33,11 @@ struct NearbyStrategy: Chooser {
 
     /// The change of a known schedule.
     private enum Change {
-        /// At one place or two more.
+        /// Departures at one or two more places.
         case more
         /// One departure less, or at another step.
         case one
-        /// The end is left to chance.
+        /// An end that is left to chance.
         case cut
     }
 

@@ -5,9 +5,9 @@ struct Novelty {
     /// The last of these schedules.
     private var schedules: [ScheduleToken] = []
     private static let (fewSchedules, mostSchedules) = (4, 32)
-    /// Longer schedules are not kept: a departure more or less hardly matters for them.
+    /// The largest number of departures of a kept schedule: for longer ones, a departure more or less hardly matters.
     private static let mostDepartures = 1000
-    /// The pairs that were seen, by their hashes.
+    /// The pairs seen so far, by their hashes.
     private var pairs = [UInt64](repeating: 0, count: pairCount / 64)
     private static let pairCount = 1 << 16
     private var marks: Set<String> = []

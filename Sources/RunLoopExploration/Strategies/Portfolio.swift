@@ -1,19 +1,19 @@
 internal import RunLoopSimulation
 
 extension Exploration {
-    /// A kind of strategy. A value and `Sendable`.
+    /// A kind of strategy. A `Sendable` value.
     public enum Strategies: Sendable, Hashable, CaseIterable {
-        /// Any possibility, at each place.
+        /// Chooses any possibility, at each place.
         case random
-        /// Tasks and threads have priorities, which are random and change at a few places.
+        /// Gives tasks and threads random priorities, which change at a few places.
         case priorities
-        /// The usual choice, except at one to three places.
+        /// Takes the usual choice, except at one to three places.
         case fewDepartures
-        /// Every order of the turns of all or of a few tasks and threads, about equally often.
+        /// Makes every order of the turns of all or of a few tasks and threads, about equally often.
         case uniform
-        /// The turn with the highest priority, which is random and stays as long as the turn waits.
+        /// Takes the turn with the highest priority, which is random and stays as long as the turn waits.
         case partialOrders
-        /// Near to schedules that showed a new order of two turns, or a new mark.
+        /// Stays near to schedules that showed a new order of two turns, or a new mark.
         case novelty
     }
 }
@@ -30,7 +30,7 @@ struct Portfolio {
     /// A schedule to try: the seed of its world, the name of its strategy, and the strategy.
     typealias Plan = (seed: UInt64, name: String, strategy: any Chooser)
 
-    /// The schedule with that number, after runs of this length.
+    /// Returns the plan of a schedule by its number, after runs of `length`.
     func plan(_ number: Int, length: RunLength, novelty: Novelty) -> Plan {
         if number < former.count {
             return (former[number].seed, "a former schedule", ReplayStrategy(former[number].departures))
@@ -54,12 +54,12 @@ struct Portfolio {
         return (world, name, Swarm(strategy, for: number, seed: seed, length: length))
     }
 
-    /// With former schedules, one of so many is near to one of them.
+    /// The period of schedules near to a former one, if there are former schedules.
     private static let formerPeriod = 9
 
     private static let nearToNew = "near to something new"
 
-    /// The kinds take turns, each in several variants.
+    /// The kinds, which take turns, each in several variants.
     private static let rotation: [(kind: Strategies, variant: Int)] = [
         (.random, 0), (.uniform, 0), (.fewDepartures, 1), (.partialOrders, 0), (.novelty, 0), (.priorities, 1),
         (.uniform, 1), (.fewDepartures, 2), (.partialOrders, 0), (.uniform, 0), (.priorities, 2), (.fewDepartures, 3),

@@ -1,7 +1,7 @@
 internal import RunLoopSimulation
 
-/// Continues with the first in a random order, which changes at a few random places: PCT, by Burckhardt and others, "A
-/// Randomized Scheduler with Probabilistic Guarantees of Finding Bugs".
+/// Continues with the first lane of a random order, which changes at a few random places: PCT, by Burckhardt and
+/// others, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs".
 struct PriorityStrategy: Chooser {
     private var numbers: SeededNumbers
     private let rarely: Rarely
@@ -29,7 +29,7 @@ struct PriorityStrategy: Chooser {
 
     private mutating func ahead(of point: ChoicePoint) -> Int {
         for lane in point.lanes where priorities[lane] == nil { priorities[lane] = numbers.next() | 1 << 63 }
-        // A lane that lets others go first may wait for them, and would continue for ever.
+        // A lane that lets others go first may wait for them, and would continue forever.
         let free = point.lanes.indices.filter { point.yields[$0] == nil }
         return free.max { priorities[point.lanes[$0]]! < priorities[point.lanes[$1]]! }
             ?? point.lanes.indices.min { point.yields[$0]! < point.yields[$1]! }!

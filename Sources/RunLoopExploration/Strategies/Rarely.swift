@@ -1,10 +1,10 @@
 internal import RunLoopSimulation
 
-/// Takes the usual one of several possibilities, except now and then: some runs choose the others only seldom.
+/// Takes the usual one of several possibilities, with rare exceptions: some runs choose the others only seldom.
 struct Rarely {
     private let rarity: Int
 
-    /// - Parameter rarities: how rare the others may be; one of these is drawn.
+    /// - Parameter rarities: the possible rarities of the others, of which one is drawn.
     init(_ rarities: [Int], _ numbers: inout SeededNumbers) {
         rarity = rarities.randomElement(using: &numbers)!
     }

@@ -2,9 +2,9 @@ internal import RunLoopSimulation
 
 /// Decides for each schedule which kinds of faults it has, and when, and leaves all other choices to a strategy.
 ///
-/// Not all kinds at once, as in swarm testing (Groce and others) and in FoundationDB's simulation: a kind that happens
-/// often hides bugs that need another one. The moments are drawn over the known length of a run, so a fault at the
-/// thousandth place is as likely as at the tenth.
+/// A schedule does not have all kinds at once, as in swarm testing (Groce and others) and in FoundationDB's simulation:
+/// a kind that happens often hides bugs that need another one. The moments are drawn over the known length of a run, so
+/// a fault at the thousandth place is as likely as at the tenth.
 struct Swarm: Chooser {
     private var strategy: any Chooser
     private var numbers: SeededNumbers
@@ -13,7 +13,7 @@ struct Swarm: Chooser {
 
     /// - Parameters:
     ///   - number: the number of the schedule.
-    ///   - length: the known length of a run; kinds that are not known yet do not happen.
+    ///   - length: the known length of a run; kinds not known yet do not happen.
     init(_ strategy: any Chooser, for number: Int, seed: UInt64, length: RunLength) {
         (self.strategy, numbers) = (strategy, SeededNumbers(seed: seed, for: "faults of schedule \(number)"))
         var kinds = length.faults.keys.sorted()
@@ -26,14 +26,14 @@ struct Swarm: Chooser {
         }
     }
 
-    /// The largest distance of a fault that follows another one, for example while the program recovers.
+    /// The largest distance between a fault and one that follows it, for example while the program recovers.
     private static let near = 32
 
-    /// Each multiple of the golden section, of 2 to the 64th, lies in the largest gap between the earlier ones. So the
-    /// moments of all schedules cover a run evenly, and so do those of every second or every eighth one.
+    /// The golden section, as a part of 2 to the 64th. Each of its multiples lies in the largest gap between the
+    /// earlier ones, so that the moments of all schedules, and of every second or eighth one, cover a run evenly.
     private static let goldenSection: UInt64 = 0x9e37_79b9_7f4a_7c15
 
-    /// Draws how often a kind happens, and where: usually once.
+    /// Draws the number of times that a kind happens, and the places: usually once.
     ///
     /// - Parameter turn: the place of the first moment, as a part of 2 to the 64th.
     private static func moments(among length: Int, _ turn: UInt64, _ numbers: inout SeededNumbers) -> [Int] {

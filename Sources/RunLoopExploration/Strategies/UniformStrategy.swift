@@ -1,22 +1,22 @@
 internal import RunLoopSimulation
 
-/// Makes all orders of the lanes' turns about equally likely: a lane continues as often, in proportion, as it has turns
-/// left. SURW, by Zhao and others, "Selectively Uniform Concurrency Testing".
+/// Makes all orders of the lanes' turns about equally likely: a lane continues with a probability in proportion to its
+/// remaining turns. SURW, by Zhao and others, "Selectively Uniform Concurrency Testing".
 ///
 /// With even chances, a lane with few turns would have had all of them before one with many has had half.
 struct UniformStrategy: Chooser {
     private var numbers: SeededNumbers
     private var rarely: Rarely
-    /// The number of turns that each lane has in a run, by its name.
+    /// The number of turns that each lane has in a run, by the lane's name.
     private let known: [String: Int]
-    /// The same by the lane's number.
+    /// The number of turns that each lane has in a run, by the lane's number.
     private var all: [Int: Int] = [:]
     /// The lanes whose orders are equally likely; `nil` for all.
     private let selected: Set<String>?
-    /// The one of these that has its turn next. The others wait for it.
+    /// The selected lane that has its turn next. The other selected lanes wait for it.
     private var next: Int?
 
-    /// - Parameter isSelective: whether only the orders of a few lanes are to be equally likely.
+    /// - Parameter isSelective: `true` to make only the orders of a few lanes equally likely.
     init(turns: [String: Int], isSelective: Bool, numbers: SeededNumbers) {
         (self.numbers, known) = (numbers, turns)
         let few = Int.random(in: 2...4, using: &self.numbers)
@@ -37,7 +37,7 @@ struct UniformStrategy: Chooser {
         return choice
     }
 
-    /// Draws one of some lanes, each as often as it has turns left.
+    /// Draws one of some lanes, in proportion to their remaining turns.
     private mutating func weighted(_ indices: [Int], _ point: ChoicePoint) -> Int {
         let left = indices.map { turnsLeft(of: point.lanes[$0], at: point) }
         var drawn = Int.random(in: 0..<left.reduce(0, +), using: &numbers)

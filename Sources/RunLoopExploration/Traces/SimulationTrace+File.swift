@@ -28,7 +28,7 @@ extension SimulationTrace {
         return lines + trace.entries.map(\.description)
     }
 
-    /// Reads those lines; `nil` if they are others.
+    /// Creates a trace from such lines; `nil` for any other lines.
     init?(_ lines: ArraySlice<Substring>) {
         var rest = lines
         guard let first = rest.popFirst(), first.hasPrefix(Self.head),

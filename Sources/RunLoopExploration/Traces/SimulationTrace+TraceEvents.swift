@@ -2,10 +2,10 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 
 extension SimulationTrace {
-    /// The run as a timeline in the JSON of Chrome's tracing, which Perfetto shows: a track for each host, thread and task,
-    /// with its life and its events, arrows for messages, and counters of their bytes. O(n) in the number of events.
+    /// The run as a timeline in Chrome's JSON trace format, for Perfetto: a track for each host, thread and task, with
+    /// its life and its events, arrows for messages, and counters of their bytes. O(n) in the number of events.
     ///
-    /// Times are virtual. An event has a length of one nanosecond, so that it can be chosen.
+    /// Times are virtual. An event has a length of one nanosecond, so that it can be selected.
     public var traceEvents: String {
         var events = RunEvents()
         for entry in trace.entries { events.add(entry) }
@@ -19,7 +19,7 @@ private struct RunEvents {
     private(set) var lines: [String] = []
     /// The number of each track, by its name.
     private var tracks: [String: Int] = [:]
-    /// Since when a lane has a thread.
+    /// The time since which each lane has had a thread.
     private var begins: [String: RunLoop.Instant] = [:]
     private var bytes: [String: Int] = [:]
     private var messages = 0
@@ -46,7 +46,7 @@ private struct RunEvents {
         }
     }
 
-    /// The lanes that have a thread at the end.
+    /// Ends the lives of the lanes that have a thread at the end.
     mutating func end(at date: RunLoop.Instant) {
         for lane in begins.keys.sorted() { endLife(of: lane, at: date) }
     }
@@ -55,7 +55,7 @@ private struct RunEvents {
 
     private mutating func endLife(of lane: String, at date: RunLoop.Instant) {
         guard let begin = begins.removeValue(forKey: lane) else { return }
-        // Behind its last event.
+        // After the lane's last event.
         slice(lane, "life", in: lane, begin, nanoseconds: date.nanoseconds - begin.nanoseconds + 1)
     }
 

@@ -1,9 +1,10 @@
 internal import RunLoopCore
 public import RunLoopSimulation
 
-/// The events of one run of a simulation, and the choices among them. A value and `Sendable`.
+/// The events of one run of a simulation, and the choices among them. A `Sendable` value.
 ///
-/// ``Exploration/trace(_:_:)`` makes one, and a finding has that of its failing run. It can be drawn, and kept in a file.
+/// ``Exploration/trace(_:_:)`` returns a trace, and a finding has one of its failing run. A trace can be drawn, and
+/// kept in a file.
 public struct SimulationTrace: Sendable {
     /// The schedule of the run.
     public let token: ScheduleToken
@@ -17,7 +18,7 @@ public struct SimulationTrace: Sendable {
         (self.trace, self.token, self.fault) = (trace, token, fault)
     }
 
-    /// Whether the trace has nothing after some place, because it became too long.
+    /// A Boolean value that indicates whether the trace ends early because it became too long.
     public var isCut: Bool { trace.isCut }
 }
 
@@ -37,7 +38,7 @@ extension Exploration {
     /// Runs a program once, with a given schedule, and keeps all its events. The program runs on the calling thread.
     ///
     /// - Parameters:
-    ///   - token: the schedule; without departures, it is the usual one.
+    ///   - token: the schedule; the usual one if it has no departures.
     ///   - body: the program; see ``run(_:)``.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func trace(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> SimulationTrace {
@@ -49,7 +50,7 @@ extension Exploration {
 }
 
 extension Trace.Event {
-    /// The words, with the thread or the sender, and for an event without a row its kind.
+    /// The words with the thread or the sender; for an event without a row, its kind.
     var fullWords: String {
         let words =
             switch kind {

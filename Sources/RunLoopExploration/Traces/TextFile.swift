@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// The reason why the file of a trace or of a finding cannot be read or written. A value and `Sendable`.
+/// The reason why the file of a trace or of a finding cannot be read or written. A `Sendable` value.
 public enum TraceFileError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The system has refused it.
+    /// The system has refused the file.
     case file(String, errno: Int32)
     /// The file has other contents.
     case notATrace(String)

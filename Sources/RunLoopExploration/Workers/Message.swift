@@ -1,17 +1,17 @@
 /// A message between an exploration and the process that runs its schedules: one line of words between spaces.
 enum Message {
-    /// Try these schedules.
+    /// Try schedules by their numbers.
     case explore(Range<Int>, length: RunLength)
-    /// Run this one.
+    /// Run one schedule.
     case replay(ScheduleToken, Recording)
     /// Run a variation of a schedule.
     case vary(Variation, length: RunLength)
-    /// Run the schedule of this path.
+    /// Run the schedule of a path.
     case follow(Path)
-    /// All have passed.
+    /// All schedules have passed.
     case passed(length: RunLength)
-    /// A run: the first one that failed, with the number of its schedule, or the requested one; that of a path with the
-    /// places behind it where a schedule may depart.
+    /// The first run that failed, with the number of its schedule, or the requested run; for the run of a path, also
+    /// the places after it where a schedule may depart.
     case run(Run, number: Int = 0, length: RunLength = RunLength(), branches: [Path.Branch] = [])
 
     init?(_ line: some StringProtocol) {
@@ -56,7 +56,7 @@ enum Message {
     }
 }
 
-/// The words of a line, which are values as text. An empty text is a word, too.
+/// The words of a line, each a value as text. An empty text is a word, too.
 private struct Words {
     struct Unreadable: Error {}
 

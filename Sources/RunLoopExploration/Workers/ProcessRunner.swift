@@ -1,10 +1,10 @@
 internal import RunLoopSimulation
 
-/// Runs the program in another process, and in a new one whenever that ends.
+/// Runs the program in another process, and in a new one whenever that one ends.
 struct ProcessRunner: ~Copyable, Runner {
     /// The command that runs this program again.
     let command: [String]
-    /// The name of the exploration in it.
+    /// The name of the exploration in the program.
     let name: String
     let longestRun: Duration
     private(set) var process: WorkerProcess?

@@ -3,28 +3,28 @@ internal import RunLoopSimulation
 
 /// The process that runs the schedules of an exploration.
 ///
-/// It runs the same program as the exploring process, and reaches the same exploration in it. A trap ends this process,
-/// and the exploring process survives.
+/// The process runs the same program as the exploring process, and reaches the same exploration in it. A trap ends this
+/// process, and the exploring process survives.
 enum Worker {
     /// The environment variable that names the exploration to serve.
     static let variable = "RUNLOOP_EXPLORES"
 
-    /// The descriptors of such a process.
+    /// The descriptors of the process.
     enum Descriptor {
         static let requests: Int32 = 3, answers: Int32 = 4, journal: Int32 = 5
     }
 
-    /// The name of the exploration that this process serves, if it serves one.
+    /// The name of the exploration that this process serves, if any.
     static var served: String? { getenv(variable).map { String(cString: $0) } }
 
     /// The mark before the last answer of a process.
     static let lastMark = "last "
 
-    /// How much the process may grow, in bytes, before it ends and another one continues. It grows with each crash,
-    /// because the objects of a process that is killed are never released.
+    /// The growth of the process, in bytes, after which it ends and another one continues. It grows with each crash,
+    /// because the objects of a killed process are never released.
     private static let mostGrowth = 256 << 20
 
-    /// Serves until no more requests come, and ends the process.
+    /// Serves requests until no more come, and ends the process.
     ///
     /// - Parameter makeRunner: makes the runner of the schedules, with the journal in which it notes them.
     static func serve(_ makeRunner: (Journal) -> LocalRunner) -> Never {
@@ -58,7 +58,7 @@ enum Worker {
     }
 
     private static func answer(to message: Message, _ runner: inout LocalRunner) -> Message {
-        // The exploring process takes them from the journal.
+        // The exploring process takes the marks from the journal.
         var marks = Simulation.Marks()
         switch message {
         case .explore(let numbers, var length):

@@ -5,7 +5,7 @@ internal import RunLoopCore
 /// A process that runs schedules.
 final class WorkerProcess {
     enum Outcome {
-        /// An answer; after the last one the process ends.
+        /// An answer, after which the process ends if it is the last one.
         case answer(Message, isLast: Bool)
         /// The process has ended before it has answered, or was killed.
         case ended(Fault)
@@ -46,8 +46,8 @@ final class WorkerProcess {
         let inherited = sequence(first: environ) { $0 + 1 }.prefix { $0.pointee != nil }.map { entry in
             String(cString: entry.pointee!)
         }
-        // The exploration reports a trap itself, and nobody reads its backtrace.
-        // Dictionaries have the same order in each such process.
+        // The exploration reports a trap itself, so a backtrace is not needed. Dictionaries have the same order in each
+        // such process.
         let own = ["\(Worker.variable)=\(name)", "SWIFT_BACKTRACE=enable=no", "SWIFT_DETERMINISTIC_HASHING=1"]
         let others = inherited.filter { entry in
             !own.contains { entry.prefix { $0 != "=" } == $0.prefix { $0 != "=" } }
@@ -127,10 +127,10 @@ final class WorkerProcess {
     /// The words in a line that gives the reason for a trap.
     private static let trapWords = ["Fatal error: ", "Precondition failed: ", "Assertion failed: "]
 
-    /// The end of a process that has begun no run.
+    /// The fault of a process that has begun no run.
     static let neverCame = Fault(.trap, "the program, called again, has ended and has not come to the exploration")
 
-    /// Finds out why the process has ended.
+    /// Determines why the process has ended.
     private func end() -> Fault {
         var status: Int32 = 0
         waitpid(identifier, &status, 0)

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The way in which a record ends: with its program, or before. A value and `Sendable`.
+/// The way in which a record ends: with its program, or before. A `Sendable` value.
 public enum RecordEnd: Sendable, Hashable, CustomStringConvertible {
     /// The program has come to its end, and the record is complete.
     case closed

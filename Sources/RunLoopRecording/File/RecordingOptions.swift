@@ -1,4 +1,4 @@
-/// How much of a run is recorded, and where it stops. A value and `Sendable`.
+/// How much of a run is recorded, and where it stops. A `Sendable` value.
 public struct RecordingOptions: Sendable, Hashable {
     /// The most bytes of the record, all parts together. At the limit the recording stops; the program continues, and a
     /// line on standard error says so.

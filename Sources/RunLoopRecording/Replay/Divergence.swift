@@ -17,7 +17,7 @@ public struct Divergence: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The reason why a replay ends before its program. A value and `Sendable`.
+/// The reason why a replay ends before its program. A `Sendable` value.
 public enum ReplayEnd: Sendable, Hashable, CustomStringConvertible {
     /// The record has no more, for that reason.
     case endOfRecord(RecordEnd)

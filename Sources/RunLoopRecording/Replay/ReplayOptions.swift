@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The end of a replay, and its handlers. A value and `Sendable`.
+/// The end of a replay, and its handlers. A `Sendable` value.
 public struct ReplayOptions: Sendable {
     /// An event of a thread.
     public struct Position: Sendable, Hashable, LosslessStringConvertible {
