@@ -2,7 +2,7 @@ internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// Plays a client. It belongs to the loop's thread; its connection and its timer keep it.
+/// Plays a client. Used only on the loop's thread; its connection and its timer keep it.
 final class ClientPlayer {
     private let client: RecordedClient
     private let loop: RunLoop
@@ -14,7 +14,7 @@ final class ClientPlayer {
     private var answer: [UInt8] = []
     private var next = 0
     private var timer: Timer?
-    /// When the answer that the next step waits for is given up.
+    /// The time when the answer that the next step waits for is given up.
     private var limit: RunLoop.Instant?
 
     init(
@@ -44,7 +44,7 @@ final class ClientPlayer {
         }
     }
 
-    /// Makes the steps whose time has come.
+    /// Performs the steps whose time has come.
     private func proceed() {
         timer?.invalidate()
         timer = nil

@@ -11,28 +11,29 @@ internal import RunLoopUnix
 public struct Record: Sendable, CustomStringConvertible {
     private let contents: RecordContents
 
-    /// The number of the process that was recorded.
+    /// The process number of the recorded process.
     public var process: Int { contents.process }
-    /// The arguments of its program; those that did not fit into four kilobytes are left out.
+    /// The arguments of the recorded program, except arguments beyond the first four kilobytes.
     public var arguments: [String] { contents.arguments }
-    /// The time on the wall when the recording began.
+    /// The wall-clock time when the recording began.
     public var wallTimeAtBegin: RunLoop.WallTime { contents.wallTime }
-    /// Whether the bytes that the program read are in it.
+    /// A Boolean value that indicates whether the record includes the bytes that the program read.
     public var keepsPayloads: Bool { contents.keepsPayloads }
-    /// Whether the bytes that it wrote are.
+    /// A Boolean value that indicates whether the record includes the bytes that the program wrote.
     public var keepsOutput: Bool { contents.keepsOutput }
-    /// How many calls came from threads that are not recorded. A replay stops at them.
+    /// The number of calls from threads that are not recorded. A replay stops at such a call.
     public var foreignCalls: Int { contents.foreignCalls }
     /// The names of the threads, by their numbers. The first one is `main`.
     public let threads: [Int: String]
-    /// The end of the record: it has all of the run, or a reason why not. Damage is found by comparing all bytes with their sums.
+    /// The end of the record: the end of the run, or the reason why the record ends earlier. Damage is found by
+    /// comparing all bytes with their sums.
     public let end: RecordEnd
     /// The numbers of events, by thread.
     private let counts: [Int: UInt64]
 
-    /// Reads a record, also one that is being made.
+    /// Reads a record, even while it is being made.
     ///
-    /// - Throws: ``RecordError`` if it cannot be read, is none, or is damaged in its first page. O(bytes).
+    /// - Throws: ``RecordError`` if the file cannot be read, is no record, or is damaged in its first page. O(bytes).
     public init(contentsOf path: String) throws(RecordError) {
         contents = try RecordContents(path)
         let summaries = contents.summaries()
@@ -48,9 +49,9 @@ public struct Record: Sendable, CustomStringConvertible {
 
     /// An event of a thread.
     public struct Event: Sendable, Hashable, CustomStringConvertible {
-        /// The event's number among those of the thread, from 0.
+        /// The event's number on its thread, from 0.
         public let number: UInt64
-        /// The time on the loop's clock that the thread had read last.
+        /// The time on the loop's clock that the thread had last read.
         public let time: RunLoop.Instant
         /// The event in words, for example `read(9), which gave 35 bytes`.
         public let text: String
@@ -58,7 +59,7 @@ public struct Record: Sendable, CustomStringConvertible {
         public var description: String { "\(number) \(time) \(text)" }
     }
 
-    /// The events of a thread, read one by one. Of a record that was changed, they end where it cannot be read.
+    /// Returns the events of a thread, read one by one. If the record was changed, they end where it cannot be read.
     public func events(ofThread number: Int) -> some Sequence<Event> {
         Events(contents, UInt32(clamping: number)).lazy.map { $0.event }
     }
@@ -71,7 +72,7 @@ public struct Record: Sendable, CustomStringConvertible {
         case closed(Int32)
     }
 
-    /// Those of all threads, in the order of their times.
+    /// The happenings of all threads, in the order of their times.
     var happenings: [(time: RunLoop.Instant, happening: Happening)] {
         var all: [(time: RunLoop.Instant, happening: Happening)] = []
         for number in threads.keys.sorted() {

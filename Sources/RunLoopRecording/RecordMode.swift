@@ -1,15 +1,15 @@
 internal import RunLoopCore
 
-/// Whether a program is recorded or replayed, as its options say. `Sendable`.
+/// The mode of a run: recorded, replayed or neither. `Sendable`.
 public enum RecordMode: Sendable {
-    /// Neither.
+    /// The run is neither recorded nor replayed.
     case none
-    /// See ``withRecording(to:options:_:)``.
+    /// The run is recorded; see ``withRecording(to:options:_:)``.
     case record(to: String, RecordingOptions = RecordingOptions())
-    /// See ``withReplay(of:options:_:)``.
+    /// The run is replayed; see ``withReplay(of:options:_:)``.
     case replay(of: String, ReplayOptions = ReplayOptions())
 
-    /// The mode that follows from the options `--record FILE`, `--replay FILE` and `--until EVENT` of a program.
+    /// Creates the mode for the options `--record FILE`, `--replay FILE` and `--until EVENT` of a program.
     ///
     /// - Precondition: not both files are given.
     public init(record: String?, replay: String?, until: ReplayOptions.Position? = nil) {
@@ -26,10 +26,10 @@ public enum RecordMode: Sendable {
     }
 }
 
-/// Runs `body`, recorded or replayed if that is asked for.
+/// Runs `body`, recorded or replayed as `mode` says.
 ///
 /// - Parameters:
-///   - mode: whether it is.
+///   - mode: recorded, replayed or neither.
 ///   - body: called once, on this thread, whose loop is `RunLoop.current`. Without a recording that loop is not made before
 ///     `body` asks for it, so that a daemon may look at the sockets of its service manager first.
 /// - Throws: ``RecordError``; the error of `body`.

@@ -3,11 +3,13 @@ public import RunLoopCore
 internal import RunLoopKit
 public import RunLoopUnix
 
-/// A client of a recorded daemon: a connection that the daemon accepted, with all that came over it and when. `Sendable`.
+/// A client of a recorded daemon: a connection that the daemon accepted, with all its traffic and its times.
+/// `Sendable`.
 ///
-/// ``play(to:on:timeScale:patience:completion:)`` has it talk to a daemon again, for example to a changed one on a simulated host.
+/// ``play(to:on:timeScale:patience:completion:)`` repeats the client against a daemon, for example a changed one on a
+/// simulated host.
 public struct RecordedClient: Sendable {
-    /// Something that the client did.
+    /// An action of the client.
     public struct Step: Sendable, Hashable {
         /// The kinds of steps.
         public enum Action: Sendable, Hashable {
@@ -19,9 +21,9 @@ public struct RecordedClient: Sendable {
             case reset
         }
 
-        /// When the daemon saw it, from the beginning of the record.
+        /// The time when the daemon saw the action, from the beginning of the record.
         public let time: Duration
-        /// The bytes that the daemon had sent until then.
+        /// The number of bytes that the daemon had sent until then.
         public let answered: Int
         /// The action, as the daemon saw it.
         public let action: Action
@@ -29,23 +31,23 @@ public struct RecordedClient: Sendable {
 
     /// The address of the client.
     public let peer: Endpoint
-    /// When the daemon accepted it, from the beginning of the record.
+    /// The time when the daemon accepted the client, from the beginning of the record.
     public let begin: Duration
-    /// The client's steps, in their order.
+    /// The client's steps, in order.
     public fileprivate(set) var steps: [Step] = []
-    /// How many bytes the daemon sent to it.
+    /// The number of bytes that the daemon sent to the client.
     public fileprivate(set) var answerCount = 0
-    /// Those bytes; `nil` unless they were recorded, see ``RecordingOptions/keepsOutput``.
+    /// The bytes that the daemon sent; `nil` if they were not recorded, see ``RecordingOptions/keepsOutput``.
     public fileprivate(set) var answer: [UInt8]?
 }
 
 extension Record {
     /// The clients of the daemon, in the order in which it accepted them. O(n log n) in the number of events.
     ///
-    /// Their bytes are those of the connection. With TLS they are encrypted, and a changed daemon cannot read them.
+    /// The clients' bytes are as on the wire: with TLS they are encrypted, and a changed daemon cannot read them.
     public var clients: [RecordedClient] {
         var clients: [RecordedClient] = []
-        /// The client of each descriptor that is open.
+        /// The client of each open descriptor.
         var open: [Int32: Int] = [:]
         let happenings = happenings
         let start = happenings.first?.time ?? RunLoop.Instant(nanoseconds: 0)
@@ -78,17 +80,17 @@ extension RecordedClient {
     public struct Outcome: Sendable {
         /// The client.
         public let client: RecordedClient
-        /// The bytes that came back.
+        /// The bytes of the answer.
         public let answer: [UInt8]
-        /// The place of the first byte that differs from the recorded answer, which may be the end of the shorter one; `nil` if
-        /// none does, or if the answer was not recorded.
+        /// The place of the first byte that differs from the recorded answer, which may be the end of the shorter one;
+        /// `nil` if the answers are equal, or if none was recorded.
         public let difference: Int?
-        /// Why the connection was closed; `nil` if it could not be made.
+        /// The reason why the connection was closed; `nil` if it could not be made.
         public let reason: Connection.CloseReason?
 
         /// Compares the answer with the recorded one. Thrown in an exploration, the difference is a finding with a picture.
         ///
-        /// - Throws: ``AnswerDifference`` if they differ.
+        /// - Throws: ``AnswerDifference`` if the answers differ.
         /// - Precondition: the record has the answers, see ``RecordingOptions/keepsOutput``.
         public func check() throws(AnswerDifference) {
             require(client.answer != nil, "the record has no answers to compare with; make it with keepsOutput")
@@ -97,7 +99,7 @@ extension RecordedClient {
         }
     }
 
-    /// A daemon that answers a client otherwise than the recorded one did. A `Sendable` value.
+    /// An answer of a daemon to a client that differs from the recorded one. A `Sendable` value.
     public struct AnswerDifference: Error, Sendable, Hashable, CustomStringConvertible {
         /// The recorded address of the client.
         public let peer: Endpoint
@@ -105,10 +107,10 @@ extension RecordedClient {
         public let place: Int
         /// The recorded answer.
         public let recorded: [UInt8]
-        /// The new one.
+        /// The new answer.
         public let answer: [UInt8]
 
-        /// Both answers from the line in which they differ.
+        /// Both answers, from the line in which they differ.
         public var description: String {
             "\(peer) is answered otherwise from byte \(place) on: \(line(of: answer)) in place of \(line(of: recorded))"
         }
@@ -121,17 +123,19 @@ extension RecordedClient {
         }
     }
 
-    /// Connects the client to a daemon and repeats its steps, at the recorded times from now. Call it on the loop's thread.
+    /// Connects the client to a daemon and repeats its steps, at the recorded times from now. Call this method on the
+    /// loop's thread.
     ///
-    /// It sends each piece at its time, and not before it has as many bytes as it had then: a client that waited for an answer
-    /// waits for it. In an exploration, the recorded order is the usual one, and departures from it are tried.
+    /// The client sends each piece at its time, and not before it has received as many bytes as it had then: a client
+    /// that waited for an answer waits for it. In an exploration, the recorded order is the usual one, and departures
+    /// from it are tried.
     ///
     /// - Parameters:
-    ///   - address: the daemon's.
+    ///   - address: the daemon's address.
     ///   - loop: the loop of the client, for example of a simulated host.
-    ///   - scale: the factor for the recorded times; not negative. With 0 all clients come at once, and wait for nothing but
-    ///     their answers, so that an exploration may order what they do in any way.
-    ///   - patience: how long it waits for an answer that was longer when it was recorded.
+    ///   - scale: the factor for the recorded times; not negative. With 0 all clients come at once, and wait only for
+    ///     their answers, so that an exploration may order their steps in any way.
+    ///   - patience: the longest wait for an answer that was longer when it was recorded.
     ///   - completion: called once, when the connection has ended.
     public func play(
         to address: Endpoint, on loop: RunLoop, timeScale scale: Double = 1, patience: Duration = .seconds(1),

@@ -3,12 +3,13 @@ public import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// Runs `body` and records all that the world answers it, so that ``withReplay(of:options:_:)`` can run it again.
+/// Runs `body` and records all answers of the world to it, so that ``withReplay(of:options:_:)`` can run it again.
 ///
-/// Meanwhile the calling thread has another loop, which `body` is given and which is `RunLoop.current` and `RunLoop.main`.
-/// Recorded are the readings of clocks, the readiness of descriptors, the results of calls and the bytes that they read, names,
-/// children, signals, files, random numbers, and the order of mail between the loops of `body`: of the calling thread, and of
-/// each `LoopThread` and `LoopGroup` that it starts. Record from the beginning of the program, before anything of it is made.
+/// While `body` runs, the calling thread has another loop, which is passed to `body` and is `RunLoop.current` and
+/// `RunLoop.main`. The record has the readings of clocks, the readiness of descriptors, the results of calls and the
+/// bytes that they read, names, children, signals, files, random numbers, and the order of mail between the loops of
+/// `body`: of the calling thread, and of each `LoopThread` and `LoopGroup` that it starts. Record from the beginning of
+/// the program, before it makes any objects.
 ///
 /// ```swift
 /// try withRecording(to: "/var/log/daemon/record") { loop in
@@ -16,18 +17,19 @@ internal import RunLoopUnix
 /// }
 /// ```
 ///
-/// The record is written into a mapped file, so that it has everything whichever way the process ends. The file is a new one with
-/// the mode 600, because it has whatever the program has read; a regular file with its name is removed first. If the record stops
-/// before the program, at its limit or because the system has no room or another program has shortened the file, the program
-/// continues, and a line on standard error says why. While a program is recorded, the order of a `Set` or
-/// `Dictionary` depends on its contents and on the process's seeds of hashing alone, and relays copy bytes through the process.
+/// The record is written into a mapped file, so that it is complete whichever way the process ends. The file is new and
+/// has the mode 600, because it contains all that the program reads; a regular file with its name is removed first. If
+/// the record stops before the program, at its limit or because the system has no room or another program has shortened
+/// the file, the program continues, and a line on standard error says why. While a program is recorded, the order of a
+/// `Set` or `Dictionary` depends on its contents and on the process's seeds of hashing alone, and relays copy bytes
+/// through the process.
 ///
 /// - Parameters:
 ///   - path: the file. Anything but a regular file there is left alone, and an error.
-///   - options: a limit, and whether payloads are kept.
+///   - options: the limits of the record, and the payloads to keep.
 ///   - body: called once, on this thread.
 /// - Throws: ``RecordError`` if the file cannot be written; the error of `body`.
-/// - Precondition: the thread's loop is none of a simulation, and is not recorded or replayed already.
+/// - Precondition: the thread's loop does not belong to a simulation, and is not recorded or replayed already.
 @available(*, noasync, message: "a recording takes the place of the thread's loop; call it from a synchronous function")
 public func withRecording<Result>(
     to path: String, options: RecordingOptions = RecordingOptions(), _ body: (RunLoop) throws -> Result
@@ -50,7 +52,7 @@ func withTapes<Result>(in world: TapedWorld, _ body: (RunLoop) throws -> Result)
     defer {
         if isMain { RunLoop.mainRemotes.set(nil, in: RunLoop.realWorld) }
         loop.tearDown()
-        // The objects that its threads have shared keep the world.
+        // The objects that the world's threads have shared keep the world.
         world.shared.removeAll()
         RunLoop.install(previous)
         seat.leave()

@@ -2,12 +2,12 @@ internal import CRecording
 internal import Glibc
 public import RunLoopCore
 
-/// Runs `body` again as it was recorded: all that it asks of the world is answered from the record.
+/// Runs `body` again as it was recorded: all its requests to the world are answered from the record.
 ///
-/// Nothing is awaited, and no descriptor, child or file of the record exists; only output to descriptors 1 and 2 is written for
-/// real. `body` must be the same as in ``withRecording(to:options:_:)``: at the first call that the record does not have there,
-/// or has with other arguments, ``ReplayOptions/onDivergence`` is called. If the record ends before the program, for example
-/// because the process ended there, ``ReplayOptions/onEnd`` is called with the reason.
+/// The replay awaits nothing, and no descriptor, child or file of the record exists; only output to descriptors 1 and 2
+/// is written for real. `body` must be the same as in ``withRecording(to:options:_:)``: ``ReplayOptions/onDivergence``
+/// is called at the first call that the record does not have there, or has with other arguments. If the record ends
+/// before the program, for example because the process ended there, ``ReplayOptions/onEnd`` is called with the reason.
 ///
 /// All bytes of the record are compared with its sums first, so that damage is not taken for a divergence: O(bytes).
 ///
@@ -16,10 +16,10 @@ public import RunLoopCore
 ///
 /// - Parameters:
 ///   - path: the file of the record.
-///   - options: where to stop.
+///   - options: the event at which to stop, and handlers.
 ///   - body: called once, on this thread.
-/// - Throws: ``RecordError`` if the file is no record, is damaged, or does not have the event at which the replay is to end;
-///   the error of `body`.
+/// - Throws: ``RecordError`` if the file is no record, is damaged, or does not have the event at which to end the
+///   replay; the error of `body`.
 /// - Precondition: as for a recording.
 @available(*, noasync, message: "a replay takes the place of the thread's loop; call it from a synchronous function")
 public func withReplay<Result>(
@@ -35,7 +35,8 @@ public func withReplay<Result>(
     return try withTapes(in: TapedWorld(Tapes(.replays(Replay(contents, options)))), body)
 }
 
-/// Executes the program of this process again, with its arguments and these seeds. Returns the reason if that fails.
+/// Executes the program of this process again, with its arguments and the given seeds. Returns the reason if that
+/// fails.
 private func executeAgain(_ seeds: (UInt64, UInt64)) -> Int32 {
     let arguments = UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc)) + [nil]
     let text = "\(String(seeds.0, radix: 16)),\(String(seeds.1, radix: 16))"

@@ -1,8 +1,9 @@
 internal import Glibc
 
-/// Tells one process from all others that have had its number.
+/// The life of a process, which tells it from all others that have had its number.
 enum ProcessLife {
-    /// A sum of the machine's start and of the process's; 0 if there is no such process, or if it has ended.
+    /// Returns a checksum of the starts of the machine and of the process; 0 if there is no such process, or if it has
+    /// ended.
     static func sum(of process: Int) -> UInt64 {
         // The name of the program, in parentheses, may contain anything.
         let fields = text(of: "/proc/\(process)/stat").split(separator: ")").last?.split(separator: " ") ?? []

@@ -22,14 +22,15 @@ final class RecordContents: Sendable {
     let foreignCalls: Int
     let arguments: [String]
     let end: RecordEnd
-    // They keep the memory of the tapes.
+    // The objects that keep the memory of the tapes.
     private let parts: [RecordPart]
     private let tails: [RecordTail]
-    // Unsafe, because they are pointers: to memory that does not change.
+    // Unsafe, because they point to memory, which does not change.
     private nonisolated(unsafe) let tapes: [UInt32: RecordedTape]
 
     init(_ path: String) throws(RecordError) {
-        // Two looks, because the process may be writing: a chunk that a tail of the first one follows is in the second one.
+        // Two looks, because the process may be writing: a chunk that follows a tail of the first look is in the second
+        // one.
         let (early, lacksPart) = try Self.parts(path)
         // Before the tails, which are then at least as long.
         let noted = (early.last![.end], early.map { $0[.size] })
@@ -82,7 +83,7 @@ final class RecordContents: Sendable {
         return (parts, false)
     }
 
-    /// The tapes, and one of them that lacks a chunk between others.
+    /// Returns the tapes, and one of them that lacks a chunk between others.
     private static func collect(
         _ places: [RecordPart.Place?], _ tails: [RecordTail]
     ) -> (tapes: [UInt32: RecordedTape], incomplete: UInt32?) {
@@ -90,7 +91,7 @@ final class RecordContents: Sendable {
         for case let place? in places where !place.isTail {
             chunks[place.tape, default: [:]][place.state.number] = (place.content, place.state.sum)
         }
-        // A tail that was moved has been written behind the others before it is used again.
+        // A moved tail is written behind the others before it is used again.
         for tail in tails where chunks[tail.tape]?[tail.state.number] == nil {
             chunks[tail.tape, default: [:]][tail.state.number] = (tail.content, tail.state.sum)
         }
@@ -114,10 +115,10 @@ final class RecordContents: Sendable {
 
     // MARK: Verification
 
-    /// The events of all tapes. O(bytes).
+    /// Returns a summary of each tape. O(bytes).
     func summaries() -> [UInt32: TapeSummary] { tapes.mapValues { TapeSummary($0, self) } }
 
-    /// The end, or the damage that the summaries show.
+    /// Returns the end, or the damage that the summaries show.
     func end(_ summaries: [UInt32: TapeSummary]) -> RecordEnd {
         for (number, summary) in summaries.sorted(by: { $0.key < $1.key }) {
             guard let events = summary.damage else { continue }
@@ -126,7 +127,7 @@ final class RecordContents: Sendable {
         return end
     }
 
-    /// Compares all bytes of the record with their sums, and checks that a replay can end at its place.
+    /// Compares all bytes of the record with their sums, and checks that the replay's last event exists.
     func verify(_ path: String, _ until: ReplayOptions.Position?) throws(RecordError) {
         let summaries = summaries()
         if case .damaged(let place) = end(summaries) { throw .damaged(path, place: place) }

@@ -1,21 +1,21 @@
 internal import Glibc
 
-/// The way in which a record ends: with its program, or before. A `Sendable` value.
+/// The end of a record, with its program or before. A `Sendable` value.
 public enum RecordEnd: Sendable, Hashable, CustomStringConvertible {
-    /// The program has come to its end, and the record is complete.
+    /// The program has ended, and the record is complete.
     case closed
-    /// The process has ended within the recording: it was killed, has trapped, or has called `exit`. The record has all that
-    /// happened until then. A copy from a time when the process was still recorded looks the same.
+    /// The process has ended within the recording: it was killed, has trapped, or has called `exit`. The record is
+    /// complete up to then. A copy from a time when the process was still recorded looks the same.
     case processEnded
-    /// The record has less than was written: the file was cut, or one of its parts is missing.
+    /// The record is shorter than what was written: the file was cut, or one of its parts is missing.
     case cut
-    /// The recording has come to ``RecordingOptions/limit``; the program continued.
+    /// The recording has reached ``RecordingOptions/limit``; the program continued.
     case limit
     /// The system had no room for more, for the given reason; the program continued.
     case noRoom(errno: Int32)
     /// The process with this number runs and is still recorded.
     case beingWritten(process: Int)
-    /// The record has other bytes than were recorded, at the described place.
+    /// The bytes of the record differ from the recorded ones, at the described place.
     case damaged(String)
 
     public var description: String {
@@ -34,7 +34,7 @@ public enum RecordEnd: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension RecordEnd {
-    /// The word for a noted end; 0 is that of a record under way. The upper half tells whether any bit has changed.
+    /// The word for the end in a file; 0 is for a record under way. The upper half shows whether any bit has changed.
     var word: UInt64 {
         let code: UInt32 =
             switch self {
@@ -46,7 +46,7 @@ extension RecordEnd {
         return code == 0 ? 0 : UInt64(code) | UInt64(~code) << 32
     }
 
-    /// The end that a word notes; `nil` for none.
+    /// Creates the end from a word; `nil` for none.
     init?(word: UInt64) {
         let code = UInt32(truncatingIfNeeded: word)
         switch (code & 0xff, code == ~UInt32(truncatingIfNeeded: word >> 32)) {

@@ -4,15 +4,16 @@ internal import Glibc
 public enum RecordError: Error, Sendable, Hashable, CustomStringConvertible {
     /// A file cannot be written or read; the number is the system's reason.
     case file(String, errno: Int32)
-    /// The file is no record, or one of another version.
+    /// The file is no record, or a record of another version.
     case notARecord(String)
-    /// The file has other bytes than were recorded, at the described place.
+    /// The bytes of the file differ from the recorded ones, at the described place.
     case damaged(String, place: String)
-    /// The record has no thread with the number at which a replay is to end, only these.
+    /// The record does not have the thread at which to end the replay, only the listed ones.
     case noThread(Int, threads: [Int])
-    /// The thread of the record has fewer events than the one before which a replay is to end.
+    /// The thread does not have the event before which to end the replay, only the given number of events.
     case noEvent(ReplayOptions.Position, count: UInt64)
-    /// The process hashes with other seeds than the recorded one, and could not be started again with those.
+    /// The process hashes with other seeds than the recorded one, and could not be started again with the recorded
+    /// ones.
     case hashing(errno: Int32)
 
     public var description: String {

@@ -3,14 +3,14 @@ internal import CShims
 internal import Glibc
 internal import RunLoopCore
 
-/// The files of a record that is being made. Chunks of them are handed out as memory. Any thread.
+/// The files of a record that is being made, which hand out chunks as memory. Any thread.
 final class RecordFile: Sendable {
     /// One of the files.
     private struct Part {
         var number: Int
         var descriptor: Int32
         var head: UnsafeMutableRawPointer
-        /// Where the file ends.
+        /// The size of the file.
         var size = RecordLayout.pageSize
 
         subscript(field: RecordLayout.Field) -> UInt64 {
@@ -21,9 +21,9 @@ final class RecordFile: Sendable {
 
     private struct State {
         var part: Part?
-        /// How much there was before this part.
+        /// The number of bytes before this part.
         var before = 0
-        /// The noted end.
+        /// The end in the file.
         var end: RecordEnd?
     }
 
@@ -31,9 +31,9 @@ final class RecordFile: Sendable {
     private let path: String
     private var chunkSize: Int { options.chunkSize }
     private let wallTime: RunLoop.WallTime
-    // Unsafe, because it is a pointer: to what any thread may ask.
+    // Unsafe, because it is a pointer, to an object for any thread.
     private nonisolated(unsafe) let mapped: OpaquePointer
-    // Unchecked state behind a lock; the pointer in it is to memory that stays mapped.
+    // Unchecked state behind a lock; its pointer is to memory that stays mapped.
     private let state = Locked(State())
 
     init(_ path: String, _ options: RecordingOptions, wallTime: RunLoop.WallTime) throws(RecordError) {
@@ -59,12 +59,12 @@ final class RecordFile: Sendable {
 
     // MARK: Parts
 
-    /// A reason of the system.
+    /// An error number of the system.
     private struct Reason: Error {
         var number: Int32
     }
 
-    /// Makes a file anew: one that was there may have another mode, another owner, and a process that still maps it.
+    /// Creates a file anew: an existing one may have another mode, another owner, and a process that still maps it.
     private static func create(_ path: String) -> Result<Int32, Reason> {
         var status = stat()
         if lstat(path, &status) == 0 {
@@ -73,7 +73,7 @@ final class RecordFile: Sendable {
             unlink(path)
         }
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        // Also if the process's mask takes some of it away.
+        // Even if the process's mask removes some bits.
         guard descriptor >= 0, fchmod(descriptor, 0o600) == 0 else { return .failure(Reason(number: errno)) }
         return .success(descriptor)
     }
@@ -146,8 +146,7 @@ final class RecordFile: Sendable {
 
     // MARK: Chunks
 
-    /// The memory for the last chunk of a tape; `nil` if the limit is reached or the system has no room. From then on there is
-    /// none.
+    /// Returns the memory for the last chunk of a tape; `nil` once the limit is reached or the system has no room.
     func makeTail(tape: UInt32) -> UnsafeMutableRawBufferPointer? {
         var tail: UnsafeMutableRawBufferPointer?
         takePlace { descriptor, place in
@@ -169,9 +168,10 @@ final class RecordFile: Sendable {
         return tail
     }
 
-    /// Copies a tail that is full behind the others.
+    /// Copies a full tail behind the others.
     ///
-    /// Written, and not mapped as well: the faults of fresh pages were 9 % of the processor time of a daemon with many requests.
+    /// The copy is written, and not mapped as well: the faults of fresh pages were 9 % of the processor time of a
+    /// daemon with many requests.
     func append(_ tail: UnsafeMutableRawBufferPointer) -> Bool {
         takePlace { descriptor, place in
             var mark = RecordLayout.chunkMark
@@ -183,13 +183,14 @@ final class RecordFile: Sendable {
                 ]
                 let count = pwritev(descriptor, parts, 2, off_t(place))
                 if count == tail.count { return 0 }
-                // A part of it was the last that had room.
+                // Part of the chunk used up the last room.
                 return count < 0 ? errno : ENOSPC
             }
         }
     }
 
-    /// Has `use` fill a place for one more chunk. If there is none, or `use` returns a reason of the system, the record ends.
+    /// Calls `use` to fill a place for one more chunk. If there is none, or `use` returns an error number, the record
+    /// ends.
     @discardableResult
     private func takePlace(_ use: (_ descriptor: Int32, _ place: Int) -> Int32) -> Bool {
         let (isTaken, end) = state.withLock { state -> (Bool, RecordEnd?) in
@@ -205,7 +206,7 @@ final class RecordFile: Sendable {
         return isTaken
     }
 
-    /// Begins another part if this one is full.
+    /// Begins another part if the present one is full.
     ///
     /// - Returns: the end, if there is no place for one more chunk.
     private func makeRoom(_ state: inout State) -> RecordEnd? {
@@ -232,20 +233,20 @@ final class RecordFile: Sendable {
         return end
     }
 
-    /// Says why nothing more is recorded. A lost file was reported when it was lost.
+    /// Reports why nothing more is recorded. A lost file was reported when it was lost.
     private func report(_ end: RecordEnd) {
         guard rlk_is_lost(mapped) == 0 else { return }
         _ = "\(path): \(end)\n".withCString { write(STDERR_FILENO, $0, strlen($0)) }
     }
 
-    /// The program has come to its end.
+    /// Closes the record at the end of the program.
     func close() {
         state.withLock { state in
             if state.end == nil { _ = note(rlk_is_lost(mapped) != 0 ? .noRoom(errno: EIO) : .closed, &state) }
         }
     }
 
-    /// A thread that has no tape has asked for something.
+    /// Counts a call from a thread that has no tape.
     func noteForeignCall() {
         state.withLock { $0.part![.foreignCalls] += 1 }
     }

@@ -1,11 +1,12 @@
-/// The parts of a record's file: a page that describes the run, and chunks, each of one thread's tape.
+/// The layout of a record's file: a page that describes the run, and chunks, each of one thread's tape.
 ///
-/// Numbers are 64 bits long and in the byte order of the machine.
+/// Numbers have 64 bits, in the byte order of the machine.
 enum RecordLayout {
     static let pageSize = 4096
     static let mark: UInt64 = 0x3230_4452_4f43_4552  // "RECORD02"
     static let chunkMark: UInt64 = 0x4b4e_5548_43  // "CHUNK"
-    /// The mark of a tape's last chunk, which is mapped while the thread writes it, and moved behind the others when it is full.
+    /// The mark of a tape's last chunk, which is mapped while the thread writes it, and moved behind the others when
+    /// full.
     static let tailMark: UInt64 = 0x4c49_4154  // "TAIL"
 
     /// The numbers of the first page, by their places.
@@ -13,27 +14,27 @@ enum RecordLayout {
         case mark, part, chunkSize, process, life, wallTime, seed0, seed1, keepsPayloads, keepsOutput, argumentsLength
         /// The sum of the numbers above and of the arguments, which do not change.
         case check
-        /// The bytes that the file has had at least, whether another part follows, and a ``RecordEnd``.
+        /// The least size of the file, whether another part follows, and a ``RecordEnd``.
         case size, isContinued, end
         case foreignCalls
     }
-    /// Where the arguments of the program begin in the first page, each with a zero byte at its end.
+    /// The offset of the program's arguments in the first page, each ending in a zero byte.
     static let argumentsStart = 256
 
-    /// The numbers at the begin of a chunk.
+    /// The numbers at the beginning of a chunk.
     enum ChunkField: Int {
         case mark, tape
         /// A ``ChunkState``.
         case state
     }
     static let chunkHead = 64
-    /// The most bytes that a ``ChunkState`` can count.
+    /// The largest number of bytes that a ``ChunkState`` can count.
     static let largestChunk = 1 << 20 - 1
 
-    /// The files of a record: the first one has its name.
+    /// Returns the path of a part; the first part has the name of the record.
     static func path(_ path: String, part: Int) -> String { part == 1 ? path : "\(path).\(part)" }
 
-    /// The sum of the unchanging parts of a first page.
+    /// Returns the sum of the unchanging parts of a first page.
     static func check(ofHead head: UnsafeRawBufferPointer, argumentsLength: Int) -> UInt64 {
         var check = TapeCheck()
         check.add(UnsafeRawBufferPointer(rebasing: head[..<(Field.check.rawValue * 8)]))
@@ -42,9 +43,9 @@ enum RecordLayout {
     }
 }
 
-/// The number of a chunk among those of its tape, how many of its bytes are used, and the sum of the tape up to there.
+/// The number of a chunk in its tape, the number of its used bytes, and the sum of the tape up to there.
 ///
-/// The three are in one word, because a process may be killed, and its record be copied, between any two instructions.
+/// The three are in one word, because a process may be killed, or its record copied, between any two instructions.
 struct ChunkState {
     var number: UInt64
     var used: Int

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// A file of a record, mapped: its first page, and the places of its chunks. Any thread.
 final class RecordPart: Sendable {
-    // Unsafe, because it is a pointer: to memory that is unmapped with this object.
+    // Unsafe, because it points to memory, which is unmapped with this object.
     private nonisolated(unsafe) let file: UnsafeRawBufferPointer
 
     /// A place for a chunk.
@@ -47,7 +47,7 @@ final class RecordPart: Sendable {
     var count: Int { file.count }
     private var chunkSize: Int { Int(self[.chunkSize]) }
 
-    /// A number, read once, because the process may be writing it.
+    /// Returns a number, read once because the process may be writing it.
     private func word(_ offset: Int) -> UInt64 {
         UnsafeMutableRawPointer(mutating: file.baseAddress! + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
             .pointee.load(ordering: .acquiring)
@@ -60,7 +60,7 @@ final class RecordPart: Sendable {
             .split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The places, in their order; `nil` for one that is not described.
+    /// The places, in order; `nil` for a place that is not described.
     var places: [Place?] {
         stride(from: RecordLayout.pageSize, through: file.count - chunkSize, by: chunkSize).map { place(at: $0) }
     }
@@ -77,7 +77,7 @@ final class RecordPart: Sendable {
             start: start, tape: tape, state: state, isTail: field(.mark) == RecordLayout.tailMark, content: content)
     }
 
-    /// Copies of the tails, which the process may be writing. One that it moves meanwhile is left out.
+    /// Copies of the tails, which the process may be writing. A tail that it moves meanwhile is left out.
     var tails: [RecordTail] {
         places.compactMap(\.self).filter(\.isTail).compactMap { place in
             let tail = RecordTail(place)
@@ -91,7 +91,7 @@ final class RecordPart: Sendable {
 final class RecordTail: Sendable {
     let tape: UInt32
     let state: ChunkState
-    // Unsafe, because it is a pointer: to memory of this object that does not change.
+    // Unsafe, because it points to memory of this object, which does not change.
     nonisolated(unsafe) let content: UnsafeRawBufferPointer
 
     init(_ place: RecordPart.Place) {

@@ -1,21 +1,21 @@
-/// How much of a run is recorded, and where it stops. A `Sendable` value.
+/// The contents and the limits of a record. A `Sendable` value.
 public struct RecordingOptions: Sendable, Hashable {
-    /// The most bytes of the record, all parts together. At the limit the recording stops; the program continues, and a
-    /// line on standard error says so.
+    /// The largest number of bytes in the record, all parts together. At the limit the recording stops; the program
+    /// continues, and a line on standard error says so.
     public var limit = Int.max
-    /// The most bytes of a file. Further parts are `PATH.2`, `PATH.3` and so on. A replay needs all parts.
+    /// The largest number of bytes in a file. Further parts are `PATH.2`, `PATH.3` and so on. A replay needs all parts.
     public var partSize = Int.max
-    /// Whether the bytes that the program receives and reads are kept. Without them the record has their lengths and digests:
-    /// it shows what happened, and a replay ends where the program reads.
+    /// A Boolean value that indicates whether the bytes that the program receives and reads are kept. Otherwise the
+    /// record has their lengths and digests, which show what happened, and a replay ends where the program reads.
     public var keepsPayloads = true
 
-    /// Whether the bytes that the program sends and writes are kept, too. A replay needs only their digests; a changed program is
-    /// compared with them, see ``RecordedClient``.
+    /// A Boolean value that indicates whether the bytes that the program sends and writes are kept, too. A replay needs
+    /// only their digests; the answers of a changed program are compared with the bytes, see ``RecordedClient``.
     public var keepsOutput = false
 
-    /// Everything that a replay needs, without a limit.
+    /// Creates options for a record with everything that a replay needs, without a limit.
     public init() {}
 
-    /// The bytes of a chunk: the memory that each thread has of the record.
+    /// The number of bytes in a chunk: each thread's memory of the record.
     package var chunkSize = 64 * 1024
 }

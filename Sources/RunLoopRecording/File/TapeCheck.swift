@@ -1,8 +1,8 @@
-/// A sum of all bytes of a tape, which tells whether any has changed.
+/// A sum of all bytes of a tape, which shows whether any has changed.
 struct TapeCheck {
     private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
 
-    /// - Parameter tape: the number of the tape, so that no other one has its chunks.
+    /// - Parameter tape: the number of the tape, so that its chunks fit no other tape.
     init(ofTape tape: UInt32 = 0) { value ^= UInt64(tape) }
 
     @inline(__always)
@@ -10,7 +10,7 @@ struct TapeCheck {
         value = (value ^ UInt64(byte)) &* 0x100_0000_01b3
     }
 
-    /// Adds eight bytes at a time.
+    /// Adds bytes, eight at a time.
     mutating func add(_ bytes: UnsafeRawBufferPointer) {
         var place = 0
         while place + 8 <= bytes.count {
@@ -25,7 +25,7 @@ struct TapeCheck {
         }
     }
 
-    /// As much of it as an event has.
+    /// The part of the sum that an event has.
     var short: UInt16 { UInt16(truncatingIfNeeded: value ^ value >> 16 ^ value >> 32 ^ value >> 48) }
 
     static func digest(_ bytes: UnsafeRawBufferPointer) -> UInt32 {

@@ -1,8 +1,8 @@
 internal import RunLoopCore
 
-/// Writes the bytes of a tape into the chunks of a record. It belongs to the tape's thread.
+/// Writes the bytes of a tape into the chunks of a record. Used only on the tape's thread.
 ///
-/// The last chunk is memory of the file, so that everything is there whichever way the process ends.
+/// The last chunk is memory of the file, so that the record is complete whichever way the process ends.
 struct TapeWriter {
     private let file: RecordFile
     private let tape: UInt32
@@ -16,13 +16,13 @@ struct TapeWriter {
         (self.file, self.tape, check) = (file, tape, TapeCheck(ofTape: tape))
     }
 
-    /// Nothing is written any more.
+    /// Ends the writing.
     mutating func end() {
         if let tail { file.release(tail) }
         (tail, hasEnded) = (nil, true)
     }
 
-    /// Begins an event, of which so many bytes are put one by one.
+    /// Begins an event, of which `count` bytes are put one by one.
     ///
     /// - Returns: `false` if the record has ended.
     @inline(__always)
@@ -47,12 +47,12 @@ struct TapeWriter {
         }
         number += 1
         position = RecordLayout.chunkHead
-        // Until then it is a second copy of the chunk before.
+        // Until then it is a second copy of the previous chunk.
         commit()
         return true
     }
 
-    /// Everything that was put is part of the record from now on.
+    /// Makes all bytes put so far part of the record.
     @inline(__always)
     func commit() {
         let state = ChunkState(number: number, used: position, sum: check.short)
@@ -69,7 +69,7 @@ struct TapeWriter {
         check.add(byte)
     }
 
-    /// At most ten bytes.
+    /// Puts a number, in at most ten bytes.
     @inline(__always)
     mutating func put(_ number: UInt64) {
         var rest = number
@@ -80,7 +80,7 @@ struct TapeWriter {
         put(UInt8(truncatingIfNeeded: rest))
     }
 
-    /// Any number of bytes, over the ends of chunks.
+    /// Puts any number of bytes, across the ends of chunks.
     mutating func put(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
@@ -88,7 +88,7 @@ struct TapeWriter {
             let count = min(rest.count, tail.count - position)
             let piece = UnsafeRawBufferPointer(rebasing: rest[..<count])
             UnsafeMutableRawBufferPointer(rebasing: tail[position..<position + count]).copyMemory(from: piece)
-            // Piece by piece, so that the sum at the end of a chunk is that of the bytes until there.
+            // Piece by piece, so that the sum at the end of a chunk covers the bytes up to there.
             check.add(piece)
             position += count
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])

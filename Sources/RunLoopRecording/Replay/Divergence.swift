@@ -1,11 +1,10 @@
 internal import Glibc
 
-/// The first point of a replay at which the program asked for something else than it did when it was recorded. A value and
-/// `Sendable`.
+/// The first point of a replay at which the program's request differs from the recorded one. A `Sendable` value.
 public struct Divergence: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name of the thread.
     public let thread: String
-    /// The number of the event on that thread, from 0.
+    /// The number of the event on the thread, from 0.
     public let event: UInt64
     /// The event in the record.
     public let recorded: String
@@ -19,11 +18,11 @@ public struct Divergence: Error, Sendable, Hashable, CustomStringConvertible {
 
 /// The reason why a replay ends before its program. A `Sendable` value.
 public enum ReplayEnd: Sendable, Hashable, CustomStringConvertible {
-    /// The record has no more, for that reason.
+    /// The record ends, for the given reason.
     case endOfRecord(RecordEnd)
-    /// The event has come that was asked for.
+    /// The replay has reached the requested event.
     case limit
-    /// The record was made without the bytes that the program received, and the program reads some at that event.
+    /// The record was made without the bytes that the program received, and the program reads some at the given event.
     case withoutPayload(thread: String, event: UInt64)
 
     public var description: String {
@@ -36,7 +35,7 @@ public enum ReplayEnd: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The status of a process that ends here: 0 if the record has all that was asked for.
+    /// The status of a process that ends here: 0 if the record has all that was requested.
     var status: Int32 {
         switch self {
         case .limit, .endOfRecord(.closed): 0

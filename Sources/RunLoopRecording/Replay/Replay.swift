@@ -3,21 +3,21 @@ internal import RunLoopCore
 internal import RunLoopUnix
 internal import Synchronization
 
-/// A replay that is under way: what its threads share.
+/// The shared state of a replay that is under way.
 final class Replay: Sendable {
     let contents: RecordContents
     let options: ReplayOptions
     private let state = Locked(State())
-    /// How many events there were.
+    /// The number of events so far.
     private let progress = Atomic<UInt64>(0)
     private let nobody = Handoff()
     let turns = ReplayTurns()
 
     private struct State {
-        /// The threads that run, and those of them whose tape has no more.
+        /// The number of running threads, and how many of them have reached the end of their tape.
         var threads = 0
         var parked = 0
-        /// The threads that wait for mail, and whose.
+        /// The events at which threads wait for mail, and the senders.
         var resting: [String: String] = [:]
     }
 
@@ -27,7 +27,7 @@ final class Replay: Sendable {
 
     // MARK: Threads
 
-    /// - Parameter time: that of its maker.
+    /// - Parameter time: the time of the thread's maker.
     func threadBegan(_ number: UInt32, at time: Int64) {
         state.withLock { $0.threads += 1 }
         turns.begin(number, at: time)
@@ -43,7 +43,7 @@ final class Replay: Sendable {
         progress.add(1, ordering: .relaxed)
     }
 
-    /// The tape of a thread has ended. Other threads may continue to the ends of theirs.
+    /// Ends a thread whose tape has ended. Other threads may continue to the ends of theirs.
     func tapeEnded(_ number: UInt32) -> Never {
         turns.end(number)
         let isLast = state.withLock { state in
@@ -56,7 +56,7 @@ final class Replay: Sendable {
 
     /// Waits for mail that has to come.
     ///
-    /// - Parameter name: that of its sender.
+    /// - Parameter name: the name of its sender.
     func rest(until mailComes: Handoff, from name: String, for thread: String, _ event: UInt64) {
         state.withLock { $0.resting[thread] = "event \(event), mail from \(name)" }
         while true {
@@ -76,7 +76,7 @@ final class Replay: Sendable {
 
     /// Waits for two seconds.
     ///
-    /// - Returns: `false` if nothing has happened meanwhile: no event, and no work either.
+    /// - Returns: `false` if there was neither an event nor work meanwhile.
     private func hasProgressed(until signal: Handoff) -> Bool {
         let (events, time) = (progress.load(ordering: .relaxed), processTime)
         if signal.wait(atMost: .seconds(2)) {
@@ -92,7 +92,7 @@ final class Replay: Sendable {
         options.until.map { $0.thread == Int(tape) && event >= $0.event } ?? false
     }
 
-    /// A thread that has no tape asks for something.
+    /// Reports a call from a thread that has no tape.
     func foreignCall(_ what: String) -> Never {
         options.onDivergence(
             Divergence(

@@ -3,36 +3,37 @@ internal import RunLoopCore
 
 /// Runs the threads of a replay one at a time, in the order of the recorded times.
 ///
-/// A thread that is at an event waits until no other thread can have an earlier one. Shared memory then changes in the recorded
-/// order, as far as the recorded times tell it. A task that was suspended when another thread resumed it is suspended again.
+/// A thread at an event waits until no other thread can have an earlier one. Shared memory then changes in the recorded
+/// order, as far as the recorded times show it. A task that was suspended when another thread resumed it is suspended
+/// again.
 final class ReplayTurns: Sendable {
     private enum Standing {
-        /// It is on its way to an event.
+        /// The thread is on its way to an event.
         case runs
-        /// It is at an event.
+        /// The thread is at an event.
         case waits
-        /// It waits for something that is no event: mail, the end of a thread.
+        /// The thread waits for something that is no event: mail, or the end of a thread.
         case away
     }
 
     private struct Place {
         let number: UInt32
-        /// The time of the event that it is at, or comes from.
+        /// The time of the event that the thread is at, or comes from.
         var time: Int64
         var standing = Standing.runs
         let signal = Handoff()
-        /// Those that are away come last.
+        /// The order of turns; threads that are away come last.
         var order: (Int, Int64, UInt32) { (standing == .away ? 1 : 0, time, number) }
     }
 
     private struct State {
         var places: [Place] = []
-        /// How many turns there were.
+        /// The number of turns so far.
         var turns: UInt64 = 0
 
         func index(of number: UInt32) -> Int? { places.firstIndex { $0.number == number } }
 
-        /// Gives the first thread its turn, if it waits for that.
+        /// Gives the first thread its turn, if it waits for one.
         mutating func next() {
             let first = places.indices.min { places[$0].order < places[$1].order }
             guard let first, places[first].standing == .waits else { return }
@@ -56,7 +57,7 @@ final class ReplayTurns: Sendable {
         }
     }
 
-    /// The calling thread is at an event of that time, and returns when it is its turn.
+    /// Waits until it is the calling thread's turn for an event with the given time.
     func wait(_ number: UInt32, for time: Int64) {
         var signal: Handoff?
         state.withLock { state in
@@ -71,7 +72,7 @@ final class ReplayTurns: Sendable {
         var (turns, idle) = (UInt64.max, 0)
         var time = Duration.zero
         while !signal.wait(atMost: Self.patience) {
-            // A thread may wait for something that this library does not know. If nothing happens, the others continue.
+            // A thread may wait for something unknown to this library. If nothing happens, the others continue.
             state.withLock { state in
                 idle = state.turns == turns && processTime - time < .milliseconds(5) ? idle + 1 : 0
                 (turns, time) = (state.turns, processTime)
@@ -84,7 +85,7 @@ final class ReplayTurns: Sendable {
         }
     }
 
-    /// The thread is about to wait for something that is no event.
+    /// Records that a thread is about to wait for something that is no event.
     func goesAway(_ number: UInt32) {
         state.withLock { state in
             guard let index = state.index(of: number) else { return }
@@ -93,7 +94,8 @@ final class ReplayTurns: Sendable {
         }
     }
 
-    /// Its wait is about to end. Called before the thread is woken, so that no other thread takes its turn.
+    /// Records that such a wait is about to end. Called before the thread is woken, so that no other thread takes its
+    /// turn.
     func comesBack(_ number: UInt32) {
         state.withLock { state in
             guard let index = state.index(of: number), state.places[index].standing == .away else { return }
@@ -102,7 +104,7 @@ final class ReplayTurns: Sendable {
     }
 }
 
-/// For how long the process has computed.
+/// The processor time of the process.
 var processTime: Duration {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

@@ -1,6 +1,6 @@
 internal import RunLoopCore
 
-/// A latch at which a thread of a replay leaves its turn to others.
+/// A latch at which a thread of a replay yields its turn to others.
 struct ReplayedLatch: Latch {
     let real: any Latch
     let signal: ReplayedSignal
@@ -17,10 +17,10 @@ struct ReplayedLatch: Latch {
     }
 }
 
-/// Something that threads of a replay wait for and that is no event.
+/// A signal that threads of a replay wait for and that is no event.
 final class ReplayedSignal: Sendable {
     private let turns: ReplayTurns
-    /// Those who wait; `nil` when it has come.
+    /// The waiting threads; `nil` once the signal has come.
     private let waiting = Locked<[UInt32]?>([])
 
     init(_ turns: ReplayTurns) {
@@ -34,7 +34,7 @@ final class ReplayedSignal: Sendable {
         }
     }
 
-    /// The thread is about to wait for it.
+    /// Records that a thread is about to wait for the signal.
     func willWait(_ thread: UInt32) {
         waiting.withLock { waiting in
             guard waiting != nil else { return }

@@ -98,7 +98,7 @@ extension TapedSystem {
 /// Counts a signal, or returns the recorded counts.
 private final class TapedSignalCounter: SignalCounter {
     let descriptor: Int32
-    /// `nil` in a replay.
+    /// The real counter; `nil` in a replay.
     private let real: (any SignalCounter)?
     private let system: TapedSystem
 

@@ -2,7 +2,7 @@ internal import Glibc
 internal import RunLoopCore
 internal import RunLoopUnix
 
-/// The system calls of a world that is recorded or replayed: those of the real system, with the tape of the calling thread.
+/// The system calls of a recorded or replayed world: the real system's, with the tape of the calling thread.
 final class TapedSystem: SystemCalls {
     let tapes: Tapes
     let real = RealSystem.shared
@@ -19,14 +19,14 @@ final class TapedSystem: SystemCalls {
         tapes.call(kind, arguments, coding, ask)
     }
 
-    /// The same for a call with one argument, such as a descriptor.
+    /// Performs a call with one argument, such as a descriptor.
     func call<Value: TapedArgument, Result>(
         _ kind: EventKind, _ value: Value, _ coding: Coding<Result>, _ ask: (Value) -> Result
     ) -> Result {
         call(kind, [value.argument], coding) { ask(value) }
     }
 
-    /// The same for a call with two.
+    /// Performs a call with two arguments.
     func call<First: TapedArgument, Second: TapedArgument, Result>(
         _ kind: EventKind, _ first: First, _ second: Second, _ coding: Coding<Result>,
         _ ask: (First, Second) -> Result
@@ -63,7 +63,7 @@ final class TapedSystem: SystemCalls {
 
     func close(_ descriptor: Int32) { call(.close, descriptor, .none, real.close) }
 
-    // Which thread that is, is decided by the counts of references: it is not recorded, and need not be, because the world
+    // The counts of references decide which thread calls this: it is not recorded, and need not be, because the world
     // answers nothing.
     func release(_ descriptor: Int32, unlocking isLocked: Bool) {
         if !isReplay { real.release(descriptor, unlocking: isLocked) }
@@ -207,12 +207,12 @@ struct Accepted {
 /// Datagrams that a call has received.
 struct Datagrams {
     struct Received {
-        /// The facts, without the bytes.
+        /// The facts about the datagram, without the bytes.
         var slot: DatagramSlot
         var bytes: [UInt8]
     }
 
-    /// Their number, or negative.
+    /// The number of datagrams, or negative.
     var count: Int
     var received: [Received]
 }

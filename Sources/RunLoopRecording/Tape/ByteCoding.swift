@@ -1,4 +1,4 @@
-/// Numbers and texts as bytes: numbers are short if they are near zero.
+/// Encodes numbers and texts as bytes; numbers near zero are short.
 struct ByteEncoder {
     private(set) var bytes: [UInt8] = []
 
@@ -27,9 +27,9 @@ struct ByteEncoder {
     mutating func put(_ text: String) { put(text.utf8) }
 }
 
-/// Bytes that are read one after another, and the numbers that they mean.
+/// A source of bytes, read one after another, and of the numbers that they encode.
 protocol ByteSource {
-    /// The next byte; 0 past the end.
+    /// Returns the next byte; 0 past the end.
     mutating func byte() -> UInt8
 }
 
@@ -85,7 +85,7 @@ struct ByteDecoder: ByteSource {
 }
 
 extension Int {
-    /// A number without a sign, small if this one is near zero.
+    /// The number without a sign, small if this one is near zero.
     var zigzag: UInt64 { UInt64(bitPattern: Int64(self << 1 ^ self >> 63)) }
 
     init(zigzag number: UInt64) {

@@ -1,4 +1,4 @@
-/// The kinds of events on a tape, by their numbers. A reading of the clock has none: its first byte is above all of these.
+/// The kinds of events on a tape, by their numbers. A reading of the clock has none: its first byte is above all kinds.
 enum EventKind: UInt8 {
     // The driver, and mail.
     case wait = 1
@@ -23,7 +23,7 @@ enum EventKind: UInt8 {
     case processIdentifier, monotonicMicroseconds, environment, variable, removeVariable, user
     case countSignal, takeSignals, ignoreSignal, openNotifySocket, notify
 
-    /// The arguments that the tape has of such a call.
+    /// The kinds of the call's arguments on the tape.
     var arguments: [Argument.Kind] {
         switch self {
         case .wait, .foundMail, .tookMail, .refused, .decided, .watchWallClock, .wallTime, .randomNumber, .end,
@@ -55,7 +55,7 @@ enum EventKind: UInt8 {
     }
 }
 
-/// A value that is an argument of a call as it is.
+/// A value that can be an argument of a call as it is.
 protocol TapedArgument {
     var argument: Argument { get }
 }
@@ -83,7 +83,7 @@ enum Argument {
 
     static func number(_ number: Int32) -> Argument { .number(Int(number)) }
 
-    /// The bytes of some arguments, as a tape has them.
+    /// Encodes arguments as a tape has them.
     static func encode(_ arguments: [Argument]) -> [UInt8] {
         var bytes = ByteEncoder()
         for argument in arguments {

@@ -3,7 +3,7 @@ internal import RunLoopCore
 
 /// The words for events, in a list or a divergence.
 enum EventText {
-    /// The event that is next, as it was recorded.
+    /// Describes the next event, as it was recorded.
     static func describe(_ reader: inout TapeReader, after lastTime: Int64, _ contents: RecordContents) -> String {
         if reader.isAtEnd { return "the end" }
         if reader.next >= 0x80 { return "the time, \(RunLoop.Instant(nanoseconds: time(&reader, after: lastTime)))" }
@@ -50,7 +50,7 @@ enum EventText {
         }
     }
 
-    /// Skips a wait behind its sum, and returns the number of descriptors that were ready.
+    /// Skips a wait after its sum, and returns the number of ready descriptors.
     static func passOverWait(_ reader: inout TapeReader) -> UInt64 {
         _ = reader.byte()
         let count = reader.unsigned()
@@ -62,7 +62,7 @@ enum EventText {
         return count
     }
 
-    /// The time of a reading of the clock, which is next.
+    /// Returns the time of a reading of the clock, which is next.
     static func time(_ reader: inout TapeReader, after lastTime: Int64) -> Int64 {
         let first = reader.byte()
         var passed = UInt64(first & 0x3f)
@@ -82,12 +82,12 @@ enum EventText {
         }
     }
 
-    /// A call with its arguments.
+    /// Returns a call with its arguments.
     static func call(_ kind: EventKind, _ numbers: [Int]) -> String {
         "\(kind)(\(numbers.map { "\($0)" }.joined(separator: ", ")))"
     }
 
-    /// The same with the bytes of any arguments.
+    /// Returns a call with the bytes of any arguments.
     static func call(_ kind: EventKind, _ arguments: [UInt8]) -> String {
         var bytes = ByteDecoder(arguments)
         let texts = kind.arguments.map { argument in
@@ -100,7 +100,7 @@ enum EventText {
         return "\(kind)(\(texts.joined(separator: ", ")))"
     }
 
-    /// The first bytes of many.
+    /// Returns the first bytes in quotes.
     static func beginning(of bytes: UnsafeRawBufferPointer) -> String {
         let text = String(decoding: bytes.prefix(40), as: UTF8.self)
         return quoted(text) + (bytes.count > 40 ? " …" : "")

@@ -1,12 +1,12 @@
 internal import Glibc
 internal import RunLoopCore
 
-/// Writes down all that the world answers a thread.
+/// Records all answers of the world to a thread.
 final class RecordingTape: Tape {
     // Unchecked, because only the tape's thread gets here: the checks were a fifth of an event's instructions.
     @exclusivity(unchecked) private var writer: TapeWriter
     @exclusivity(unchecked) private var lastTime: Int64 = 0
-    /// How often the thread has looked in vain for mail, or posted, since the last event.
+    /// The numbers of vain looks for mail, and of posts, by the thread since the last event.
     @exclusivity(unchecked) private var looks: UInt64 = 0
     @exclusivity(unchecked) private var posts: UInt64 = 0
     private let keepsPayloads: Bool
@@ -20,7 +20,7 @@ final class RecordingTape: Tape {
 
     deinit { writer.end() }
 
-    /// Begins an event of at most so many bytes behind its kind.
+    /// Begins an event of at most `count` bytes after its kind.
     @inline(__always)
     private func begin(_ kind: EventKind, _ count: Int) -> Bool {
         (looks, posts) = (0, 0)
@@ -79,7 +79,7 @@ final class RecordingTape: Tape {
         return isThere
     }
 
-    /// Notes an event that happened after as many posts or looks.
+    /// Notes an event that happened after `count` posts or looks.
     @inline(__always)
     private func note(_ kind: EventKind, after count: UInt64) {
         if begin(kind, 10) { writer.put(count) }
@@ -164,7 +164,7 @@ final class RecordingTape: Tape {
             if let offset { writer.put(offset.zigzag) }
             writer.put(bytes.count.zigzag)
             writer.put((count < 0 ? -Int(reason) : count).zigzag)
-            // Of those that were taken: a large output is offered many times.
+            // Only the bytes that were taken: a large output is offered many times.
             if count > 0 {
                 let taken = UnsafeRawBufferPointer(rebasing: bytes[..<count])
                 put(fixed: TapeCheck.digest(taken))

@@ -1,21 +1,21 @@
 internal import Glibc
 internal import RunLoopCore
 
-/// Answers a thread from a record, as long as it asks for the same.
+/// Answers a thread from a record, as long as the requests are the recorded ones.
 final class ReplayingTape: Tape {
     private let replay: Replay
     let name: String
     // Unchecked, because only the tape's thread gets here.
     @exclusivity(unchecked) private var reader: TapeReader
     @exclusivity(unchecked) private var eventBegin: TapeReader
-    /// The number of the event that is next.
+    /// The number of the next event.
     @exclusivity(unchecked) private(set) var event: UInt64 = 0
     @exclusivity(unchecked) private(set) var lastTime: Int64 = 0
     @exclusivity(unchecked) private var looks: UInt64 = 0
     @exclusivity(unchecked) private var posts: UInt64 = 0
     /// The descriptors that the loop watches.
     @exclusivity(unchecked) private var tokens: Set<SourceToken> = []
-    /// Whether the replay has ended on this thread. From then on the answers have no meaning.
+    /// `true` once the replay has ended on this thread. From then on the answers have no meaning.
     @exclusivity(unchecked) private var hasStopped = false
 
     init(number: UInt32, named name: String, _ replay: Replay) {
@@ -27,24 +27,25 @@ final class ReplayingTape: Tape {
 
     // MARK: Events
 
-    /// Ends the replay on this thread. If the thread is ended there, its loop still lets go of everything, and asks.
+    /// Ends the replay on this thread. If the thread is ended there, its loop still releases its objects, and makes
+    /// calls.
     private func stop(_ handler: () -> Never) -> Never {
         hasStopped = true
         handler()
     }
 
-    /// The record ends before this event or, if the process ended or the record was full meanwhile, within it.
+    /// Ends the replay where the record ends: before this event, or within it.
     private func endsHere() -> Never {
         stop { replay.tapeEnded(number) }
     }
 
-    /// Begins the next event, which is to be of a kind.
+    /// Begins the next event, which must be of `kind`.
     private func begin(_ kind: EventKind, _ asked: @autoclosure () -> String) {
         beginAny()
         guard reader.byte() == kind.rawValue else { diverge(asked()) }
     }
 
-    /// Nothing is next in a replay that has come to its end.
+    /// Begins the next event of any kind. A replay at its end has none.
     private func beginAny() {
         if reader.isAtEnd { endsHere() }
         eventBegin = reader
@@ -80,10 +81,11 @@ final class ReplayingTape: Tape {
         stop { replay.options.onDivergence(Divergence(thread: name, event: event, recorded: recorded, asked: asked)) }
     }
 
-    /// The record was verified, so its bytes have changed since, or were made to have the right sums.
+    /// Reports a damaged event. The record was verified, so its bytes have changed since, or were made to have the
+    /// right sums.
     private func damaged() -> Never { diverge("an event that is none", "no more") }
 
-    /// The program reads bytes that the record does not have.
+    /// Ends the replay where the program reads bytes that the record does not have.
     func lacksPayload() -> Never {
         if reader.isOver { endsHere() }
         stop { replay.options.onEnd(.withoutPayload(thread: name, event: event)) }
@@ -138,7 +140,7 @@ final class ReplayingTape: Tape {
         return false
     }
 
-    /// Whether an event of that kind is next, and happened after as many posts or looks.
+    /// Returns `true` if the next event is of `kind`, and happened after `count` posts or looks.
     private func comes(_ kind: EventKind, after count: UInt64, _ asked: String) -> Bool {
         guard reader.next == kind.rawValue else { return false }
         var ahead = reader
@@ -240,7 +242,7 @@ final class ReplayingTape: Tape {
         return finish(result)
     }
 
-    /// A negative result is the reason of a failure.
+    /// Returns the result of a call; if negative, as -1 with `errno`.
     private func finish(_ result: Int) -> Int {
         guard result < 0 else { return result }
         errno = Int32(clamping: result.magnitude)

@@ -1,12 +1,12 @@
 internal import CShims
 internal import RunLoopCore
 
-/// The answers of the world to one thread. This one asks the world; a ``RecordingTape`` also writes the answers down, and a
-/// ``ReplayingTape`` reads them instead.
+/// The answers of the world to one thread. The base class asks the world; a ``RecordingTape`` also writes the answers
+/// down, and a ``ReplayingTape`` reads them instead.
 ///
-/// It belongs to the thread. Each method takes a closure that asks the world.
+/// Used only on its thread. Each method takes a closure that asks the world.
 class Tape {
-    /// The number of the thread among those of the record.
+    /// The number of the thread in the record.
     let number: UInt32
 
     init(number: UInt32) {
@@ -24,12 +24,12 @@ class Tape {
 
     func clock(_ ask: () -> RunLoop.Instant) -> RunLoop.Instant { ask() }
 
-    /// - Parameter ask: waits, and adds to `ready`.
+    /// - Parameter ask: waits, and adds descriptors to `ready`.
     func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue, _ ask: () -> WaitOutcome) -> WaitOutcome {
         ask()
     }
 
-    /// The loop watches a descriptor, or no longer.
+    /// Notes that the loop watches a descriptor, or no longer does.
     func watched(_ token: SourceToken) {}
     func unwatched(_ token: SourceToken) {}
 
@@ -43,14 +43,14 @@ class Tape {
 
     // MARK: Calls
 
-    /// A call with any result.
+    /// Performs a call with any result.
     func call<Result>(
         _ kind: EventKind, _ arguments: [Argument], _ coding: Coding<Result>, _ ask: () -> Result
     ) -> Result {
         ask()
     }
 
-    /// A call that reads bytes, perhaps at a place of a file: its result is their number, or negative.
+    /// Performs a call that reads bytes, perhaps at a place of a file. The result is their number, or negative.
     func read(
         _ kind: EventKind, _ descriptor: Int32, at offset: Int?, into room: UnsafeMutableRawBufferPointer,
         _ ask: () -> Int
@@ -58,18 +58,18 @@ class Tape {
         ask()
     }
 
-    /// A call that writes bytes: its result is their number, or negative.
+    /// Performs a call that writes bytes. The result is their number, or negative.
     func write(
         _ kind: EventKind, _ descriptor: Int32, at offset: Int?, _ bytes: UnsafeRawBufferPointer, _ ask: () -> Int
     ) -> Int {
         ask()
     }
 
-    /// The program has ended on this thread.
+    /// Notes the end of the program on this thread.
     func end() {}
 }
 
-/// The bytes of a result.
+/// The coding of a result as bytes.
 struct Coding<Value>: Sendable {
     let encode: @Sendable (Value, inout ByteEncoder) -> Void
     let decode: @Sendable (inout ByteDecoder) -> Value
@@ -121,7 +121,7 @@ extension Coding where Value == String {
 extension Coding where Value == [UInt8] {
     static let bytes = Coding(encode: { $1.put($0) }, decode: { $0.content() })
 
-    /// Not the bytes themselves: for a record that keeps none.
+    /// The digest instead of the bytes, for a record that keeps none.
     static let digest = Coding { content, bytes in
         content.withUnsafeBytes { bytes.put(fixed: TapeCheck.digest($0)) }
     } decode: { bytes in

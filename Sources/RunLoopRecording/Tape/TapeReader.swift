@@ -1,10 +1,10 @@
-/// Reads the bytes of a tape, one chunk after another. Behind the end there are only zeros.
+/// Reads the bytes of a tape, one chunk after another. Past the end there are only zeros.
 struct TapeReader: ByteSource {
     private let chunks: [UnsafeRawBufferPointer]
     private var chunk = 0
     private var position = 0
     private(set) var remaining: UInt64
-    /// Whether the end has been passed: the process ended within an event.
+    /// `true` once the end has been passed: the process ended within an event.
     private(set) var isOver = false
     private(set) var check: TapeCheck
 
@@ -16,7 +16,7 @@ struct TapeReader: ByteSource {
 
     var isAtEnd: Bool { chunk >= chunks.count }
 
-    /// The next byte, which stays; 0 at the end.
+    /// The next byte, which is not consumed; 0 at the end.
     var next: UInt8 { isAtEnd ? 0 : chunks[chunk][position] }
 
     mutating func byte() -> UInt8 {
@@ -30,14 +30,14 @@ struct TapeReader: ByteSource {
         return byte
     }
 
-    /// Within a chunk, or to its end.
+    /// Advances within a chunk, or to its end.
     private mutating func advance(_ count: Int) {
         position += count
         remaining -= UInt64(count)
         if position == chunks[chunk].count { (chunk, position) = (chunk + 1, 0) }
     }
 
-    /// Hands on bytes that were put together, piece by piece: those in each chunk.
+    /// Passes on `count` consecutive bytes piece by piece, as they lie in chunks.
     private mutating func pass(_ count: Int, _ take: (UnsafeRawBufferPointer) -> Void) {
         var rest = count
         while rest > 0 {
@@ -54,7 +54,7 @@ struct TapeReader: ByteSource {
         }
     }
 
-    /// Fills memory with bytes that were put together.
+    /// Fills memory with consecutive bytes.
     mutating func fill(_ room: UnsafeMutableRawBufferPointer) {
         var filled = 0
         pass(room.count) { piece in
@@ -63,10 +63,10 @@ struct TapeReader: ByteSource {
         }
     }
 
-    /// The bytes of a block, which begins with their number.
+    /// Returns the bytes of a block, which begins with their number.
     mutating func block() -> [UInt8] { bytes(Int(clamping: unsigned())) }
 
-    /// Bytes that were put together.
+    /// Returns `count` consecutive bytes.
     mutating func bytes(_ count: Int) -> [UInt8] {
         guard count <= remaining else {
             skip(count)
@@ -78,9 +78,9 @@ struct TapeReader: ByteSource {
         }
     }
 
-    /// Passes over bytes that were put together.
+    /// Skips `count` consecutive bytes.
     mutating func skip(_ count: Int) { pass(count) { _ in } }
 
-    /// A sum of 16 bits.
+    /// Returns a sum of 16 bits.
     mutating func sum() -> UInt16 { UInt16(byte()) | UInt16(byte()) << 8 }
 }

@@ -1,15 +1,15 @@
-/// The events of a tape, counted and compared with the sums among them.
+/// A summary of a tape, whose events are counted and compared with the sums among them.
 struct TapeSummary {
     private(set) var events: UInt64 = 0
     /// The threads that were made, with their names.
     private(set) var threads: [(number: UInt32, name: String)] = []
-    /// The events among which bytes have changed; `nil` if none have.
+    /// The range of events in which bytes have changed; `nil` if none have.
     private(set) var damage: ClosedRange<UInt64>?
 
-    /// O(bytes).
+    /// Reads the whole tape. O(bytes).
     init(_ tape: RecordedTape, _ contents: RecordContents) {
         var reader = TapeReader(tape)
-        /// The event with the last sum that was right.
+        /// The last event whose sum was right.
         var checked: UInt64 = 0
         while !reader.isAtEnd {
             let sum = reader.check.short
@@ -17,7 +17,7 @@ struct TapeSummary {
                 damage = checked...events
                 return
             }
-            // The process may have ended within the last one.
+            // The process may have ended within the last event.
             if !reader.isOver { events += 1 }
         }
         if reader.check.short != tape.sum { damage = checked...max(checked, events) }
@@ -25,7 +25,7 @@ struct TapeSummary {
 
     /// Passes over an event.
     ///
-    /// - Returns: `false` if it is none, or if its sum is not that of the bytes before.
+    /// - Returns: `false` if there is no valid event, or if its sum does not match the bytes before.
     private mutating func pass(
         _ reader: inout TapeReader, _ sum: UInt16, _ contents: RecordContents, _ checked: inout UInt64
     ) -> Bool {

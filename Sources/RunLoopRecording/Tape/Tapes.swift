@@ -10,7 +10,7 @@ final class Tapes: Sendable {
     }
 
     private let mode: Mode
-    /// The number of the thread that was made last.
+    /// The number of the most recently made thread.
     private let lastNumber = Atomic<UInt32>(0)
 
     init(_ mode: Mode) {
@@ -28,14 +28,14 @@ final class Tapes: Sendable {
         }
     }
 
-    /// The bytes that the program reads: all of them, or their digest.
+    /// The coding of bytes that the program reads: all of them, or their digest.
     var payload: Coding<[UInt8]> { keepsPayloads ? .bytes : .digest }
 
     func takeNumber() -> UInt32 {
         lastNumber.add(1, ordering: .relaxed).newValue
     }
 
-    /// The tape of a thread that the calling one makes.
+    /// Makes the tape of a thread that the calling one makes.
     func makeTape(number: UInt32, named name: String) -> Tape {
         switch mode {
         case .records(let file): return RecordingTape(number: number, file)
@@ -46,7 +46,7 @@ final class Tapes: Sendable {
         }
     }
 
-    /// Asks the world for something, with the tape of the calling thread.
+    /// Asks the world, with the tape of the calling thread.
     func call<Result>(
         _ kind: EventKind, _ arguments: [Argument], _ coding: Coding<Result>, _ ask: () -> Result
     ) -> Result {
@@ -64,7 +64,7 @@ final class Tapes: Sendable {
         return ask()
     }
 
-    /// The program is about to see bytes that were read. A replay ends here if the record has none.
+    /// Ends a replay without payloads where the program is about to see bytes that were read.
     func needPayload() {
         guard let replay, !keepsPayloads else { return }
         guard let tape = Tape.current as? ReplayingTape else {
@@ -81,7 +81,7 @@ final class Tapes: Sendable {
 }
 
 extension RunLoop.Instant {
-    /// The time on the system's clock, which is that of all real loops.
+    /// The time on the system's clock, which all real loops use.
     static var ofMachine: RunLoop.Instant {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

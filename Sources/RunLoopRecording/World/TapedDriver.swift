@@ -2,7 +2,7 @@ internal import RunLoopCore
 
 /// A driver that waits with the real one, or returns the recorded outcome.
 final class TapedDriver: Driver {
-    /// `nil` in a replay.
+    /// The real driver; `nil` in a replay.
     private let real: (any Driver)?
     private let tape: Tape
     let waker: any Waker

@@ -2,8 +2,8 @@ internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// The look-ups of names in a world that is recorded or replayed. Each has a number of its own among the threads, and its answer
-/// comes as mail from that number: in a recording from a thread of the resolver, in a replay at once.
+/// The look-ups of names in a recorded or replayed world. Each has a number of its own among the threads, and its
+/// answer arrives as mail from that number: in a recording from a thread of the resolver, in a replay at once.
 final class TapedLookups: HostLookups {
     typealias Answer = Result<[Endpoint], HostResolver.Failure>
     /// The tape of all answers.
@@ -13,10 +13,10 @@ final class TapedLookups: HostLookups {
     private let state: Locked<State>
 
     private struct State {
-        /// In a recording: the tape of answers, and the real resolver's number for each of ours.
+        /// The tape of answers, and the real resolver's number for each of ours; in a recording.
         var tape: Tape?
         var numbers: [Int: Int] = [:]
-        /// In a replay: the answers.
+        /// The answers; in a replay.
         var answers: [Int: Answer] = [:]
     }
 
@@ -53,7 +53,7 @@ final class TapedLookups: HostLookups {
         SharedLookups.of[RunLoop.realWorld].leave(name, real)
     }
 
-    /// Has the loop receive the answer as mail of that number.
+    /// Sends the answer to the loop as mail of the look-up's number.
     private func send(_ answer: Answer, _ number: Int, to asker: Asker) {
         let former = Tape.current
         let sender = Tape(number: UInt32(truncatingIfNeeded: number))

@@ -1,8 +1,8 @@
 internal import RunLoopCore
 
-/// Wakes a real driver; and says in which order its loop takes mail.
+/// Wakes a real driver, and gives its loop the order of mail.
 struct TapedWaker: Waker {
-    /// `nil` in a replay.
+    /// The real waker; `nil` in a replay.
     let real: (any Waker)?
     let mail: TapedMail
 
@@ -15,7 +15,7 @@ struct TapedWaker: Waker {
 
 /// The order of mail, on the tapes of the threads that post and take it.
 struct TapedMail: MailOrder {
-    /// The sender of mail from a thread that has no tape.
+    /// The sender number of mail from a thread that has no tape.
     static let foreign: UInt32 = .max
 
     let tapes: Tapes

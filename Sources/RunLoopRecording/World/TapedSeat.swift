@@ -4,11 +4,11 @@ internal import RunLoopCore
 struct TapedSeat: Seat {
     let world: any World
     private let tapes: Tapes
-    /// `nil` in a replay, which waits for nothing.
+    /// The real seat; `nil` in a replay, which waits for nothing.
     private let real: (any Seat)?
-    // Unsafe, because a tape is not Sendable: it is handed to the thread, which alone uses it.
+    // Unsafe, because a tape is not `Sendable`: it is handed to the thread, its only user.
     private nonisolated(unsafe) let tape: Tape
-    /// In a replay: that the thread has left.
+    /// The signal that the thread has left; `nil` in a recording.
     private let end: ReplayedSignal?
 
     init(in world: any World, real: (any Seat)?, _ tape: Tape, of tapes: Tapes) {

@@ -2,7 +2,7 @@ internal import RunLoopCore
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// The world of a program that is recorded, or replayed: each of its threads has a tape.
+/// The world of a recorded or replayed program, in which each thread has a tape.
 final class TapedWorld: World {
     private let tapes: Tapes
     let shared = SharedLocals()
@@ -54,7 +54,7 @@ final class TapedWorld: World {
         return makeSeat(of: UInt32(clamping: number), named: name)
     }
 
-    /// The seat of a thread with a tape. A refusal ends a recording: it is on no tape.
+    /// Makes the seat of a thread with a tape. A refusal ends a recording: it is on no tape.
     func makeSeat(of number: UInt32, named name: String) -> TapedSeat {
         let seat =
             tapes.replay == nil
