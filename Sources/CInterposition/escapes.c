@@ -38,7 +38,7 @@ void rlk_escape(const char *what, const char *name) {
 
 static int begins(const char *path, const char *start) { return strncmp(path, start, strlen(start)) == 0; }
 
-/// Whether a file belongs to the installation of the machine, so that each run finds the same.
+/// Returns 1 if a file belongs to the installation of the machine, so that each run finds the same.
 static int is_installed(const char *path) {
     static const char *const folders[] = {"/usr/", "/lib", "/sys/", "/etc/localtime", "/etc/timezone", "/etc/ssl/"};
     for (size_t index = 0; index < sizeof folders / sizeof *folders; index++)
@@ -47,7 +47,7 @@ static int is_installed(const char *path) {
 }
 
 void rlk_escape_to_file(const char *what, const char *path, int changes) {
-    // Those of the kernel are about this process and its devices.
+    // Files of the kernel are about this process and its devices.
     if (!path || begins(path, "/dev/") || begins(path, "/proc/") || (!changes && is_installed(path))) return;
     rlk_escape(what, path);
 }

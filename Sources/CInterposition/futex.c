@@ -32,7 +32,7 @@ static int replace(uint32_t *word, uint32_t expected, uint32_t value) {
 
 // MARK: Waits
 
-/// The moment at which a call is to end: with FUTEX_WAIT it is told as the time from now on.
+/// Finds the moment at which a call is to end; FUTEX_WAIT has the time from now on.
 static int find_end(int operation, const struct timespec *time, struct rlk_wait_limit *limit) {
     int command = operation & FUTEX_CMD_MASK, is_wall = operation & FUTEX_CLOCK_REALTIME || command == FUTEX_LOCK_PI;
     if (!find_limit(is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC, time, limit)) return 0;
@@ -60,7 +60,7 @@ static long wait_at(uint32_t *word, int operation, uint32_t value, const struct 
     return 0;
 }
 
-/// Wakes so many threads: first those of a simulation that wait there, then others.
+/// Wakes at most `most` threads: first waiting threads of a simulation, then others.
 static long wake_at(uint32_t *word, int operation, int most, uint32_t bits) {
     int woken = most > 0 ? signal_simulated(word, bits, most) : 0;
     if (woken > 0 && woken == most) return woken;
@@ -70,7 +70,7 @@ static long wake_at(uint32_t *word, int operation, int most, uint32_t bits) {
 
 // MARK: Locks with an owner
 
-/// Has the kernel do it in the name of the caller, whose number is in the word.
+/// Makes the kernel call in the name of the caller, whose number is in the word.
 static long call_as_owner(uint32_t *word, int operation, const struct timespec *time) {
     if (!rlk_is_carried()) return real_syscall()(SYS_futex, (long)word, operation, 0, (long)time, 0, 0);
     long result = rlk_call_on_own_thread(SYS_futex, (long)word, operation, 0, (long)time);

@@ -45,7 +45,7 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *address) {
 
 static void answer(int signal, siginfo_t *info, void *context) {
     if (info->si_code != is_dispatched) {
-        // Of somebody else's filter.
+        // A signal of another filter.
         sigaction(SIGSYS, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
         raise(SIGSYS);
         return;

@@ -201,7 +201,7 @@ long syscall(long number, ...) {
 
 // MARK: The kernel's shared object
 
-/// Whoever looks for it will read the clocks in it without the C library.
+/// A caller that looks for the kernel's object would read the clocks in it without the C library.
 unsigned long getauxval(unsigned long type) {
     if (type == AT_SYSINFO_EHDR && rlk_is_simulated()) {
         Dl_info caller = {0};

@@ -9,9 +9,9 @@
 #include "real.h"
 #include "times.h"
 
-// A thread of a simulation that waits for a lock of another one would stop all of them, because they run on one thread of the
-// system. So it tries. If another thread of its simulation has the lock, it rests until that gives it back, and tries again:
-// meanwhile the others go on, and virtual time. Threads outside are waited for as always.
+// A thread of a simulation that waits for a lock of another one would stop all of them, because they run on one thread
+// of the system. So it tries. If another thread of its simulation has the lock, it rests until the lock is given back,
+// and tries again: meanwhile the others continue, and so does virtual time. It waits for threads outside as always.
 //
 // A thread calls some of these from destructors of its own values, when a sanitizer has let go of it.
 #pragma clang attribute push(__attribute__((disable_sanitizer_instrumentation)), apply_to = function)
@@ -49,7 +49,7 @@ pid_t gettid(void) {
 }
 
 enum { is_outside = -1 };
-/// Bits of waits: those of readers go on together.
+/// The bits of waits: the waits of readers end together.
 enum { reads = 1, writes = 2 };
 
 /// Takes a lock, as soon as no other thread of the simulation has it.

@@ -6,16 +6,16 @@
 #include "cinterposition.h"
 #include "real.h"
 
-// A task that calls an idle actor of Swift's default executor goes on at once, on the same thread, and so it does when it
-// returns. On several threads others may come before it. In an exploration, the task first waits at the place, which is an
-// executor of the simulation, where others may be chosen to go first. In every simulation, a task that has gone on for many steps
-// rests, because another thread's task or the time would end its loop on a real machine.
+// A task that calls an idle actor of Swift's default executor continues at once, on the same thread, and again when it
+// returns. On several threads others may come before it. In an exploration, the task first waits at the place, which is
+// an executor of the simulation, where others may be chosen to go first. In every simulation, a task that has taken
+// many steps rests, because another thread's task or the time would end its loop on a real machine.
 
 typedef struct rlk_executor Executor;
 
 typedef __attribute__((swiftasynccall)) void Continuation(__attribute__((swift_async_context)) void *context);
 
-/// Where a task continues after it was at the place. It lies in the memory of the task, as frames of functions do.
+/// The point where a task continues after the place. Lies in the memory of the task, as frames of functions do.
 typedef struct {
     void *context;
     Continuation *continuation;
@@ -48,7 +48,7 @@ static int is_default_actor(Executor executor) { return executor.object && execu
 
 static int is_generic(Executor executor) { return !executor.object; }
 
-/// Whether others may come before a task that goes to this executor.
+/// Returns 1 if others may come before a task that switches to this executor.
 static int can_be_overtaken(Executor target) {
     if (!rlk_is_explored()) return 0;
     if (!is_default_actor(target) && !is_generic(target)) return 0;

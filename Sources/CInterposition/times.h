@@ -40,7 +40,7 @@ static inline int find_limit(clockid_t id, const struct timespec *end, struct rl
 /// Ends the first waits at an address for one of the bits; returns their number.
 static inline int signal_simulated(const void *address, uint32_t bits, int most) {
     if (atomic_load_explicit(&rlk_simulated_waits, memory_order_relaxed) == 0) return 0;
-    // Swift's runtime may use locks for it, and to give these back signals nobody.
+    // Swift's runtime may use locks, whose release wakes no thread of a simulation.
     unsigned *answers = rlk_set_simulated(NULL);
     int woken = rlk_simulated_calls.signal(address, bits, most);
     rlk_set_simulated(answers);

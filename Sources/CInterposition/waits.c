@@ -70,7 +70,7 @@ int pthread_cond_broadcast(pthread_cond_t *condition) {
     return real_pthread_cond_broadcast()(condition);
 }
 
-/// Takes the semaphore if it is free. Otherwise a wait has begun.
+/// Takes the semaphore if it is free, and otherwise begins a wait.
 static int take_or_begin_wait(sem_t *semaphore) {
     if (sem_trywait(semaphore) == 0) return 1;
     rlk_simulated_calls.begin_wait(semaphore, ~0u);

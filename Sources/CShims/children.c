@@ -102,7 +102,7 @@ static void execute(const struct rlk_spawn_request *request) {
     if (refused) errno = EACCES;
 }
 
-/// What the child does. Returns the step that has failed.
+/// Makes the calling process the child. Returns the step that has failed.
 static int become(const struct rlk_spawn_request *request) {
     // First, so that what this process closes meanwhile is not held open for long.
     if (set_streams(request->streams) != 0) return RLK_STEP_STREAMS;
@@ -190,7 +190,7 @@ static void *reap(void *context) {
     return NULL;
 }
 
-/// Returns whether there is room for the thread.
+/// Returns 1 if there is room for the thread.
 static int start_reaper(pid_t pid, int descriptor) {
     struct orphan *orphan = malloc(sizeof *orphan);
     if (!orphan) return 0;

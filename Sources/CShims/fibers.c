@@ -27,20 +27,20 @@
 
 /// Where the thread of a fiber is.
 enum {
-    /// It has not come to the fiber's begin.
+    /// The thread has not reached the fiber's beginning.
     comes,
-    /// It sleeps, and the fiber may run on the carrier.
+    /// The thread sleeps, and the fiber may run on the carrier.
     sleeps,
-    /// It makes a system call for the fiber.
+    /// The thread makes a system call for the fiber.
     calls,
-    /// It goes on with the fiber.
+    /// The thread continues with the fiber.
     goes_on
 };
 
 /// The thread that runs the fibers.
 struct carrier {
     struct rlk_fiber *resident;
-    /// The fiber whose turn it is; NULL while nobody has it.
+    /// The fiber whose turn it is; NULL while none has it.
     struct rlk_fiber *running;
     /// A fiber that has just handed over and continues on its own thread.
     struct rlk_fiber *leaving;
@@ -58,21 +58,21 @@ struct rlk_fiber {
     void *stack;
     uintptr_t thread_pointer;
     _Atomic uint32_t thread;
-    /// The kernel's number of its thread.
+    /// The kernel's number of the fiber's thread.
     int number;
-    /// A system call that its thread makes for it, and the result.
+    /// A system call that the thread makes for the fiber, and the result.
     long call[5], result;
     int is_stopped;
-    /// Whether it runs, or is to run, on its own thread.
+    /// 1 if the fiber runs, or is to run, on its own thread.
     int is_on_own_thread;
-    /// A stack for its thread, while that sleeps.
+    /// A stack for the thread while it sleeps.
     char *idle_stack;
     uint64_t signals;
-    /// Without a carrier: whether it has the turn.
+    /// 1 while the fiber has the turn; used without a carrier.
     _Atomic uint32_t turn;
 };
 
-/// The calling fiber, on the carrier; NULL on all other threads, also that of the resident fiber.
+/// The calling fiber, on the carrier; NULL on all other threads, including the resident fiber's.
 static _Thread_local struct rlk_fiber *own __attribute__((tls_model("initial-exec")));
 
 int rlk_is_carried(void) { return own != NULL; }
@@ -137,9 +137,9 @@ long rlk_call_on_own_thread(long number, long a, long b, long c, long d) { retur
 // MARK: Switching
 
 // Saves on the stack the registers that functions keep, and at `saved` the stack pointer. Continues at `stack` with a
-// thread pointer, and returns when somebody continues at what it has saved.
+// thread pointer, and returns when another call continues at `saved`.
 void rlk_switch(void **saved, void *stack, uintptr_t thread_pointer, int has_instruction);
-// Saves the same, and calls a function, which does not return, on an empty stack.
+// Saves the registers likewise, and calls a function, which does not return, on an empty stack.
 void rlk_leave_stack(void **saved, void *end, void (*function)(struct rlk_fiber *), struct rlk_fiber *fiber);
 
 // A function in assembly, which begins with SAVE_REGISTERS.
@@ -240,7 +240,7 @@ FUNCTION("rlk_leave_stack",
     "    br x2\n");
 #endif
 
-/// Whether programs may set the thread pointer themselves.
+/// 1 if programs may set the thread pointer themselves.
 static int has_instruction;
 
 __attribute__((constructor)) static void find_instruction(void) {
@@ -278,7 +278,7 @@ LEAVES_THREAD_ALONE static long call_kernel(long number, long a, long b, long c,
 
 enum { idle_stack_size = 16 * 1024 };
 
-/// The thread of a fiber sleeps until the fiber comes back.
+/// Sleeps on the thread of a fiber until the fiber comes back.
 LEAVES_THREAD_ALONE static void sleep_until_needed(struct rlk_fiber *fiber) {
     uint32_t state = comes;
     if (atomic_compare_exchange_strong(&fiber->thread, &state, sleeps)) {
@@ -311,7 +311,7 @@ static void continue_on_own_thread(struct rlk_fiber *fiber) {
     tell(&fiber->thread);
 }
 
-/// Waits until a thread outside gives somebody the turn.
+/// Waits until a thread outside gives a fiber the turn.
 static struct rlk_fiber *await_call(struct carrier *carrier) {
     for (;;) {
         uint32_t rings = atomic_load(&carrier->bell);
@@ -321,7 +321,7 @@ static struct rlk_fiber *await_call(struct carrier *carrier) {
     }
 }
 
-/// Continues with another fiber, and returns when somebody continues with this one.
+/// Continues with another fiber, and returns when another one continues with this one.
 static void switch_to(struct rlk_fiber *next, struct rlk_fiber *fiber) {
     // A new thread may not have come yet.
     while (atomic_load_explicit(&next->thread, memory_order_acquire) == comes) await_change(&next->thread, comes);

@@ -16,10 +16,10 @@
 // does the counting: what is added to it in the handler is what its loop reads, and a loop that sleeps wakes.
 
 struct listener {
-    /// 0 while it is free.
+    /// The signal; 0 while the listener is free.
     _Atomic int signal;
     _Atomic int descriptor;
-    /// Handlers that may be writing at the moment: the descriptor must stay open.
+    /// The number of handlers that may be writing at the moment: the descriptor must stay open.
     _Atomic unsigned writers;
     _Atomic(struct listener *) next;
 };
@@ -28,7 +28,7 @@ static _Atomic(struct listener *) first;
 /// The process whose listeners these are. A child has a copy, and must not write to what it shares with its parent.
 static _Atomic pid_t owner;
 
-/// Guards what follows, and changes of the list.
+/// Guards the following variables, and changes of the list.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned listener_count[NSIG];
 static struct sigaction former[NSIG];
@@ -57,7 +57,7 @@ static void deliver(int signal) {
     errno = saved;
 }
 
-/// Puts the former disposition back, unless somebody has replaced the handler: then it is theirs to say.
+/// Restores the former disposition, if the handler was not replaced by other code, whose choice it then is.
 static void restore(int signal) {
     struct sigaction present;
     if (sigaction(signal, NULL, &present) == 0 && present.sa_handler == deliver) sigaction(signal, &former[signal], NULL);
@@ -84,7 +84,8 @@ void *rlk_signal_add(int signal, int descriptor) {
         atomic_store(&listener->descriptor, descriptor);
         atomic_store(&listener->signal, signal);
         if (listener_count[signal] == 0) {
-            // Calls that a signal interrupts go on; no other signal comes between; a thread's own signal stack is used.
+            // Calls that a signal interrupts continue; no other signal comes between; a thread's own signal stack is
+            // used.
             struct sigaction ours = {.sa_handler = deliver, .sa_flags = SA_RESTART | SA_ONSTACK};
             sigfillset(&ours.sa_mask);
             if (sigaction(signal, NULL, &former[signal]) != 0 || sigaction(signal, &ours, NULL) != 0) {
@@ -126,7 +127,7 @@ static void before_fork(void) { pthread_mutex_lock(&lock); }
 
 static void after_fork_in_parent(void) { pthread_mutex_unlock(&lock); }
 
-/// A child begins as if nobody had listened.
+/// Lets a child begin as if there had been no listeners.
 static void after_fork_in_child(void) {
     for (int signal = 1; signal < NSIG; signal++) {
         if (listener_count[signal] != 0) restore(signal);

@@ -41,7 +41,7 @@ static struct quiet begin_quiet(void) {
     return quiet;
 }
 
-/// The signal is taken back if it came from the call, which returned `result`. Leaves errno alone.
+/// Takes the signal back if it came from the call, which returned `result`. Leaves errno alone.
 static void end_quiet(struct quiet *quiet, long result) {
     int error = errno;
     if (result < 0 && error == EPIPE && !quiet->was_pending) {
@@ -91,7 +91,7 @@ int rlk_is_unknown_host(int status) {
 
 // MARK: Datagrams
 
-/// Room for what the kernel tells of a datagram, or is told: an address, a type of service for either family, and the
+/// Room for the facts about a datagram, in either direction: an address, a type of service for either family, and the
 /// size of the segments.
 union control {
     struct cmsghdr alignment;
@@ -110,7 +110,7 @@ static struct msghdr begin_message(const struct rlk_datagram *datagram, struct i
     };
 }
 
-/// A datagram to a group, or to all hosts, cannot be answered from there.
+/// Returns 1 if a datagram to this address goes to a group, or to all hosts, and cannot be answered from there.
 static int is_for_many(struct in_addr address) {
     return IN_MULTICAST(ntohl(address.s_addr)) || address.s_addr == htonl(INADDR_BROADCAST);
 }
@@ -196,8 +196,8 @@ static void add_source(struct msghdr *message, const struct rlk_datagram *datagr
     }
 }
 
-/// The segments of a piece that goes to the kernel at once: as many as it takes, none longer than what any Ethernet
-/// carries, because the kernel does not make several packets of one.
+/// The segments of a piece that goes to the kernel at once: as many as it takes, none longer than an Ethernet packet,
+/// because the kernel does not split segments.
 enum { MOST_BYTES_OF_SEGMENTS = 65507, LONGEST_SEGMENT = 1452 };
 
 static int have_same_way(const struct rlk_datagram *one, const struct rlk_datagram *other) {
@@ -207,7 +207,7 @@ static int have_same_way(const struct rlk_datagram *one, const struct rlk_datagr
            memcmp(one->local_address, other->local_address, one->local_length) == 0;
 }
 
-/// How many datagrams can be segments of one piece: all but the last are as long as the first.
+/// Returns the number of datagrams that can be segments of one piece: all but the last are as long as the first.
 static int count_of_segments(const struct rlk_datagram *datagrams, int count) {
     size_t size = datagrams[0].count, bytes = size;
     if (size == 0 || size > LONGEST_SEGMENT) return 1;

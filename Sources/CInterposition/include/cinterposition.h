@@ -3,11 +3,11 @@
 
 #include <stdint.h>
 
-// Functions of the C library, defined again: on threads of a simulation they answer from it, and on all others they are the
-// library's. A program that links this target has them in place of the library's, as have the shared libraries that it uses.
-// `swift_task_switch` of Swift's runtime is defined again likewise.
+// Functions of the C library, defined again: on threads of a simulation they answer from it, and on all others they are
+// the library's. A program that links this target has them in place of the library's, as have the shared libraries that
+// it uses. `swift_task_switch` of Swift's runtime is replaced in the same way.
 
-/// Whether calls of shared libraries come to these functions: not in a program that has the C library in itself.
+/// Returns 1 if calls of shared libraries reach these functions; 0 in a program with a statically linked C library.
 int rlk_calls_are_caught(void);
 
 /// A serial executor of Swift, as the runtime refers to it.
@@ -17,8 +17,8 @@ struct rlk_executor {
     uintptr_t implementation;
 };
 
-/// Sets the executor at which, in an exploration, a task waits that calls an actor of Swift's default executor, and the one at
-/// which, in any simulation, a task rests that may go on for ever.
+/// Sets two executors: a task that calls an actor of Swift's default executor waits at `place` in an exploration, and a
+/// task that may continue forever rests at `rest` in any simulation.
 void rlk_set_places(struct rlk_executor place, struct rlk_executor rest);
 
 #endif

@@ -12,11 +12,10 @@ struct rlk_hashing {
 
 struct rlk_hashing rlk_get_hashing(void);
 
-/// Has tables that are made from now on have the order that follows from their contents and the seeds. Tables that there are
-/// stay as they are.
+/// Makes the order of new hash tables follow from their contents and the seeds. Existing tables stay as they are.
 void rlk_make_hashing_repeatable(void);
 
-/// The variable of the environment from which a process takes its seeds as it starts: two numbers in hexadecimal digits.
+/// The environment variable from which a process takes its seeds as it starts: two numbers in hexadecimal digits.
 #define RLK_HASHING_VARIABLE "RUNLOOPKIT_HASHING"
 
 #endif

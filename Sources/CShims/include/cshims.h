@@ -13,45 +13,45 @@
 
 extern volatile unsigned rlk_forks;
 
-/// How many forks lie between the process that loaded this code and the one that runs it now.
+/// Returns the number of forks between the process that loaded this code and the one that runs it now.
 static inline unsigned rlk_fork_count(void) { return rlk_forks; }
 
-/// What Swift keeps for the calling thread. Not inline: a task may continue on another thread and must ask again.
+/// Returns Swift's object for the calling thread. Not inline: a task may continue on another thread and must ask again.
 void *rlk_get_thread_object(void);
 void rlk_set_thread_object(void *object);
 
-/// The tape of the calling thread, if its world is recorded or replayed.
+/// Returns the tape of the calling thread, if its world is recorded or replayed.
 void *rlk_get_thread_tape(void);
 void rlk_set_thread_tape(void *tape);
 
 /// Starts a thread; returns 0 or the reason. `rlk_end_thread` can end it from any of its frames.
 int rlk_start_thread(pthread_t *thread, void *(*run)(void *), void *context);
 
-/// Ends the calling thread, which `rlk_start_thread` has started, as if its function had returned. Its frames are given up as
-/// they are: nothing that they hold is released, and nothing that waits for their end runs.
+/// Ends the calling thread, which `rlk_start_thread` has started, as if its function had returned. Its frames are
+/// abandoned: the objects that they hold are not released, and code that waits for their end does not run.
 void rlk_end_thread(void) __attribute__((noreturn));
 
-/// An event descriptor, non-blocking and closed on exec; -1 and errno on failure.
+/// Returns an event descriptor, non-blocking and closed on exec; -1 and errno on failure.
 int rlk_eventfd(void);
 
-/// Pages of their own, zeroed; NULL on failure.
+/// Allocates whole pages, zeroed; NULL on failure.
 void *rlk_make_pages(size_t bytes);
 
-/// Grows or shrinks what `rlk_make_pages` made, with what is in it, perhaps at another address; NULL on failure, which
-/// leaves it as it was.
+/// Grows or shrinks an allocation of `rlk_make_pages`, keeping its contents, perhaps at another address. Returns NULL
+/// on failure, which leaves the allocation as it was.
 void *rlk_resize_pages(void *pages, size_t bytes, size_t new_bytes);
 
-/// A descriptor of memory that processes can share, closed in programs that are called; -1 and errno.
+/// Returns a descriptor of memory that processes can share, closed on exec; -1 and errno on failure.
 int rlk_make_memory(void);
 
-/// How many bytes the caller may read of what the C library has allocated at this address, at least those asked for.
+/// Returns the number of readable bytes in an allocation of the C library, at least the number requested.
 size_t rlk_allocated_size(const void *address);
 
-/// Gives back what `rlk_make_pages` made.
+/// Frees an allocation of `rlk_make_pages`.
 void rlk_give_back_pages(void *pages, size_t bytes);
 
-/// A number that the calling thread alone has as long as it runs. `pthread_self` is a call, for which callers save
-/// registers. Volatile: a task may continue on another thread and must ask again.
+/// Returns a number that the calling thread alone has as long as it runs. `pthread_self` is a call, for which callers
+/// save registers. Volatile: a task may continue on another thread and must ask again.
 static inline uintptr_t rlk_thread_pointer(void) {
     uintptr_t pointer;
 #if defined(__x86_64__)
@@ -64,70 +64,70 @@ static inline uintptr_t rlk_thread_pointer(void) {
     return pointer;
 }
 
-/// Asks for the line of the cache at an address, which will be written to. The address need not be valid.
+/// Prefetches the cache line at an address, for writing. The address need not be valid.
 static inline void rlk_prefetch(const void *address) { __builtin_prefetch(address, 1); }
 
-/// The same number; the compiler does not know that, and does not use one in place of the other.
+/// Returns the same number, which the compiler cannot know, so that it does not use one in place of the other.
 static inline intptr_t rlk_disguise(intptr_t number) {
     __asm__("" : "+r"(number));
     return number;
 }
 
-/// A timer descriptor on CLOCK_MONOTONIC, non-blocking and closed on exec; -1 and errno on failure.
+/// Returns a timer descriptor on CLOCK_MONOTONIC, non-blocking and closed on exec; -1 and errno on failure.
 int rlk_timerfd(void);
 
 /// Sets a timer descriptor to an absolute time in nanoseconds, or disarms it with 0. Clears an expiry that was not read.
 int rlk_timerfd_set(int descriptor, int64_t nanoseconds);
 
-/// The epoll instance of this process that watches a descriptor; -1 if /proc shows none.
+/// Returns the epoll instance of this process that watches a descriptor; -1 if /proc shows none.
 int rlk_find_epoll(int watched);
 
-/// A descriptor that becomes readable each time the wall clock is set, and when the machine has slept; -1 and errno on
-/// failure.
+/// Returns a descriptor that becomes readable each time the wall clock is set, and when the machine has slept; -1 and
+/// errno on failure.
 int rlk_clock_watch(void);
 
-/// Reads what `rlk_clock_watch` made, so that it reports the next time.
+/// Reads a descriptor of `rlk_clock_watch`, so that it reports the next time.
 void rlk_clock_watch_read(int descriptor);
 
-/// Whether the caller is the process's first thread.
+/// Returns 1 if the caller is the process's first thread.
 int rlk_is_main_thread(void);
 
-/// The return addresses of the calls that are under way on the calling thread, the innermost first. Returns their number.
+/// Stores the return addresses of the calls under way on the calling thread, the innermost first. Returns their number.
 int rlk_return_addresses(uintptr_t *addresses, int most);
 
-/// How many processors the calling thread may run on; at least 1.
+/// Returns the number of processors that the calling thread may run on; at least 1.
 int rlk_processor_count(void);
 
-/// The kernel's number of the thread on which the caller runs: on a fiber, that of the carrier.
+/// Returns the kernel's number of the thread on which the caller runs; on a fiber, the carrier's.
 int rlk_thread_id(void);
 
-/// The C library's functions for the library's own locks, also in a program that defines these functions again.
+/// The C library's functions for the library's own locks, even in a program that defines these functions again.
 extern int (*rlk_lock_mutex)(pthread_mutex_t *);
 extern int (*rlk_unlock_mutex)(pthread_mutex_t *);
 static inline void rlk_lock(pthread_mutex_t *mutex) { rlk_lock_mutex(mutex); }
 static inline void rlk_unlock(pthread_mutex_t *mutex) { rlk_unlock_mutex(mutex); }
 
-/// For how long a thread of this process has computed, in nanoseconds; -1 if it has ended.
+/// Returns the processor time of a thread of this process, in nanoseconds; -1 if the thread has ended.
 int64_t rlk_thread_time(int thread);
 
-/// Whether a thread of this process waits for something other than a processor or a page of memory; 0 also if the
-/// system does not tell.
+/// Returns 1 if a thread of this process waits for something other than a processor or a page of memory; 0 also if the
+/// system does not report it.
 int rlk_thread_sleeps(int thread);
 
 /// Names the calling thread; the system keeps 15 bytes.
 void rlk_set_thread_name(const char *name);
 
-/// The calling thread's name in 16 bytes, with zero bytes behind it; `main` for the first thread.
+/// Stores the calling thread's name in 16 bytes, padded with zero bytes; `main` for the first thread.
 void rlk_get_thread_name(void *name);
 
-/// The number of the task of a job of Swift's runtime; 0 if the job is none of a task.
+/// Returns the number of the task of a job of Swift's runtime; 0 if the job belongs to no task.
 uint64_t rlk_task_number(uintptr_t job);
 
-/// An event descriptor that becomes readable when libdispatch's main queue, which runs the jobs of the main actor, has
-/// something to run; -1 and `errno` if it cannot be made, `ENOSYS` if libdispatch is not there.
+/// Returns an event descriptor that becomes readable when libdispatch's main queue, which runs the jobs of the main
+/// actor, has something to run; -1 and `errno` if it cannot be made, `ENOSYS` without libdispatch.
 int rlk_main_queue_descriptor(void);
 
-/// Runs what waits in the main queue, on the main thread. Does nothing while that is under way.
+/// Runs the blocks waiting in the main queue, on the main thread. Does nothing while that is under way.
 void rlk_drain_main_queue(void);
 
 #endif

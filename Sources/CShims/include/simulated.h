@@ -13,11 +13,11 @@
 enum rlk_clock {
     /// The time since the machine was started, without the time that it has slept.
     rlk_clock_monotonic,
-    /// The same with the time that it has slept.
+    /// The time since the machine was started, including the time that it has slept.
     rlk_clock_boot,
-    /// The clock on the wall.
+    /// The wall clock.
     rlk_clock_wall,
-    /// The time in which the process has computed.
+    /// The processor time of the process.
     rlk_clock_processor
 };
 
@@ -32,7 +32,7 @@ struct rlk_wait_limit {
 
 /// The end of a wait for a lock.
 enum rlk_lock_wait {
-    /// A thread outside of the simulation has the lock, so nobody has waited.
+    /// A thread outside the simulation has the lock, so the caller has not waited.
     rlk_lock_is_outside,
     rlk_lock_was_released,
     rlk_lock_limit_passed
@@ -41,47 +41,49 @@ enum rlk_lock_wait {
 /// Finds the number of the thread that has a lock now; 0 if none has it, or that is not known.
 typedef int rlk_find_holder(const void *lock);
 
-/// Called on threads of a simulation only. Times are in nanoseconds.
+/// The calls that a simulation answers, made only on its threads. Times are in nanoseconds.
 struct rlk_simulated_calls {
     int64_t (*time)(enum rlk_clock clock);
     /// Sleeps until the clock shows a time.
     void (*sleep)(enum rlk_clock clock, int64_t time);
-    /// From now on a signal at the address with one of these bits counts, although the wait begins later.
+    /// Makes signals at the address with one of these bits count from now on, although the wait begins later.
     void (*begin_wait)(const void *address, uint32_t bits);
-    /// There is nothing to wait for after all.
+    /// Calls off a wait that is not needed after all.
     void (*call_off_wait)(void);
     /// Waits until the address is signalled or the clock shows a time; returns whether it was signalled.
     int (*wait_until)(enum rlk_clock clock, int64_t time);
     /// Waits until the address is signalled.
     void (*wait)(enum rlk_awaited awaited);
-    /// Waits until a lock signals one of the bits, or a limit, if there is one, has passed. Also on threads of a simulation that
-    /// does not answer calls.
+    /// Waits until a lock signals one of the bits, or a limit, if there is one, has passed. Called also on threads of a
+    /// simulation that does not answer calls.
     enum rlk_lock_wait (*wait_for_lock)(
         const void *lock, uint32_t bits, rlk_find_holder *find_holder, const struct rlk_wait_limit *limit);
-    /// Waits for the end of a thread if it is one of the simulation; likewise.
+    /// Waits for the end of a thread, if it belongs to the simulation. Called also on threads of a simulation that does
+    /// not answer calls.
     void (*join)(pthread_t thread);
     void (*random)(void *bytes, size_t count);
-    /// Whether the calling thread is one of a host's process, which has surroundings of its own. The calls below are for those.
+    /// Returns 1 if the calling thread belongs to a host's process, which has surroundings of its own. The calls below
+    /// are for such threads.
     int (*is_on_host)(void);
-    /// The value of a variable of the environment, which stays for ever; NULL if there is none.
+    /// Returns the value of an environment variable, which stays forever; NULL if there is none.
     char *(*variable)(const char *name);
     /// Sets a variable; with NULL, removes it.
     void (*set_variable)(const char *name, const char *value);
     /// Makes the caller's line a part of the environment.
     void (*put_variable)(char *line);
     void (*clear_variables)(void);
-    /// The lines of the environment, and NULL, until the next call.
+    /// Returns the lines of the environment and NULL, valid until the next call.
     char **(*environment)(void);
-    /// Stays for ever.
+    /// Returns the name of the host, which stays forever.
     const char *(*host_name)(void);
-    /// The numbers of the user, and of the user's group.
+    /// Returns the number of the user, or of the user's group.
     unsigned (*user)(void);
     unsigned (*group)(void);
-    /// Writes the numbers of the further groups, as far as there is room, and returns how many there are.
+    /// Writes the numbers of the further groups, as far as there is room, and returns their number.
     int (*groups)(unsigned *groups, int room);
-    /// The text of `/etc/passwd`, which the caller frees.
+    /// Returns the text of `/etc/passwd`, which the caller frees.
     char *(*users)(size_t *length);
-    /// Notes that the calling thread leaves the simulation: it does what the words say.
+    /// Notes that the calling thread leaves the simulation, with words for its act.
     void (*escape)(const char *what);
     /// Ends the first waits at an address for one of the bits, and returns their number. Called on any thread.
     int (*signal)(const void *address, uint32_t bits, int most);
@@ -89,19 +91,19 @@ struct rlk_simulated_calls {
 
 extern struct rlk_simulated_calls rlk_simulated_calls;
 
-/// Called before the first simulation of the process begins.
+/// Installs the answers. Called before the first simulation of the process begins.
 void rlk_answer_calls(struct rlk_simulated_calls calls);
 
-/// Random bytes of the calling thread's simulation.
+/// Fills memory with random bytes of the calling thread's simulation.
 void rlk_simulated_random(void *bytes, size_t count);
 
 /// Waits for a semaphore in real time, also on a thread of a simulation.
 void rlk_wait_really(sem_t *semaphore);
 
-/// Waits for a semaphore, but not on a thread of a simulation; 0 if it was not signalled in that time.
+/// Waits for a semaphore; not for use on a thread of a simulation. Returns 0 if it was not signalled in that time.
 int rlk_wait_at_most(sem_t *semaphore, int64_t nanoseconds);
 
-/// How many waits at an address there are.
+/// The number of waits at addresses.
 extern _Atomic int rlk_simulated_waits;
 void rlk_count_simulated_wait(int change);
 
@@ -109,66 +111,66 @@ void rlk_count_simulated_wait(int change);
 enum rlk_answers {
     rlk_answers_nothing,
     rlk_answers_calls,
-    /// It also chooses who goes first where the order is open.
+    /// The simulation also chooses what comes first where the order is open.
     rlk_answers_and_explores
 };
 
-/// Memory for a simulation's answers: an `rlk_answers`, the number of steps that its tasks have taken, and what is noted of
-/// locks.
+/// Makes memory for a simulation's answers: an `rlk_answers`, the number of steps that its tasks have taken, and its
+/// notes about locks.
 unsigned *rlk_make_answers(void);
 void rlk_free_answers(unsigned *answers);
 
-/// Whether the calling thread is one of a simulation, which may answer calls.
+/// Returns 1 if the calling thread belongs to a simulation, which may answer calls.
 int rlk_is_in_simulation(void);
 
-/// Whether it is one of the simulation with these answers.
+/// Returns 1 if the calling thread belongs to the simulation with these answers.
 int rlk_is_answered_from(const unsigned *answers);
 
-/// Whether a simulation answers the calls of the calling thread.
+/// Returns 1 if a simulation answers the calls of the calling thread.
 int rlk_is_simulated(void);
 
-/// Whether an exploration does.
+/// Returns 1 if an exploration answers the calls of the calling thread.
 int rlk_is_explored(void);
 
-/// Counts a step on a thread of a simulation that answers calls: a job of a task, a change of its executor, a look at a clock.
-/// Returns whether so many have been taken that somebody may go on for ever.
+/// Counts a step on a thread of a simulation that answers calls: a job of a task, a change of its executor, a look at a
+/// clock. Returns 1 if so many have been taken that a task may be running forever.
 int rlk_take_step(void);
 
-/// Has a simulation answer the calls of the calling thread from now on; NULL for the C library. Returns the former
+/// Lets a simulation answer the calls of the calling thread from now on; NULL for the C library. Returns the former
 /// pointer, which is one from `rlk_make_answers`.
 unsigned *rlk_set_simulated(unsigned *answers);
 
-/// The same for a thread that begins to be one of a simulation, or ceases to be.
+/// Sets the answers of a thread that joins a simulation or leaves it.
 void rlk_begin_simulated(unsigned *answers);
 
-/// Notes that the calling thread has a lock of which the C library does not tell the owner, and that it has it no longer.
+/// Notes that the calling thread holds, or no longer holds, a lock whose owner the C library does not report.
 void rlk_note_lock(const void *lock);
 void rlk_forget_lock(const void *lock);
 
-/// The number of a thread of the caller's simulation that has such a lock; 0 if none has.
+/// Returns the number of a thread of the caller's simulation that holds such a lock; 0 if none does.
 int rlk_find_lock(const void *lock);
 
-/// The number by which locks know the calling thread.
+/// Returns the number by which locks know the calling thread.
 int rlk_own_number(void);
 
-/// Told so, if anybody wants to know.
+/// Called when the calling thread joins a simulation or leaves it; may be NULL.
 extern void (*rlk_thread_is_simulated)(int is_simulated);
 
 /// A thread of the system, whose calls the kernel may dispatch to the program.
 struct rlk_dispatch {
-    /// Whether it does now. It is read by the kernel.
+    /// 1 while calls are dispatched. The kernel reads it.
     volatile char filter;
-    /// Whether the kernel knows it.
+    /// 1 once the kernel knows of it.
     char is_asked;
 };
 
-/// That of the calling thread; on a fiber, of the carrier. It stays as long as the thread of the system.
+/// Returns the dispatch of the calling thread; on a fiber, the carrier's. It stays as long as the thread of the system.
 struct rlk_dispatch *rlk_dispatch_of_thread(void);
 
-/// Has the calling thread's calls dispatched, or not.
+/// Sets whether the calling thread's calls are dispatched.
 void rlk_set_filter(char filter);
 
-/// The calling fiber continues on a carrier.
+/// Switches the calling fiber to a carrier's dispatch.
 void rlk_use_dispatch(struct rlk_dispatch *dispatch);
 
 #endif
