@@ -14,7 +14,7 @@ import Testing
 struct DaemonServiceTests {
     struct Refused: Error {}
 
-    /// A daemon that notes its stages, and whose drain ends only by hurry if it is to.
+    /// Makes a daemon that notes its stages; without `drains`, only hurry ends its drain.
     private func makeService(
         _ steps: Log<String>, status: Int32 = 0, drains: Bool = true, ready: @escaping @Sendable () -> Void = {}
     ) -> DaemonService {
@@ -28,7 +28,7 @@ struct DaemonServiceTests {
             daemon.onStop(.exit) { steps("exit") }
             if status != 0 { loop.perform { daemon.stop(status: status) } }
             loop.perform { ready() }
-            // Something that is left in the loop does not keep the thread.
+            // A leftover item in the loop does not keep the thread.
             loop.add(CustomSource(), forMode: .default)
             return daemon
         }

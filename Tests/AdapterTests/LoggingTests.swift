@@ -7,7 +7,7 @@ import RunLoopLogging
 import RunLoopSimulation
 import Testing
 
-/// A log handler that remembers.
+/// A log handler that keeps its lines.
 struct Memory: LogHandler {
     struct Line: Sendable {
         let level: Logger.Level

@@ -94,8 +94,8 @@ struct MarbleTests {
     private typealias Algorithm =
         @Sendable (AsyncStream<Int>, Int, RunLoop.Clock, @Sendable (Int) -> Void) async -> Void
 
-    /// Nothing comes in the moment in which an interval ends, whether it began when something came or is one of many from
-    /// the start.
+    /// Compares an algorithm with its model. No element arrives at the end of an interval, which may begin with an
+    /// element or be one of many from the start.
     private func compare(
         ticking isTicking: Bool = false, _ model: (Inputs, Int) -> [Marble], by algorithm: @escaping Algorithm
     ) {

@@ -24,7 +24,7 @@ struct MetricsTests {
         let loop = ("loop", "main")
         let fires = try factory.expectCounter("runloop.fires", [loop]).values
         #expect(fires.count == 3)
-        // The one at 12 s takes until 15 s: the dates up to then pass without a fire.
+        // The call at 12 s takes until 15 s: the dates up to then pass without a fire.
         #expect(fires.reduce(0, +) == 30 - 3)
         let most = try factory.expectGauge("runloop.lateness", [loop, ("quantile", "1")]).values
         #expect(most.count == 3)
@@ -73,7 +73,7 @@ struct MetricsTests {
     @Test("metrics end with a loop that was asked and has not answered by its end")
     func unanswered() {
         withSimulation { simulation in
-            // Nobody runs this loop, so that it is asked and does not answer before its end.
+            // This loop does not run, so that it is asked and does not answer before its end.
             var loop: RunLoop? = RunLoop.real()
             let metrics = LoopMetrics(loop!.remote, name: "idle", interval: .seconds(1), factory: TestMetrics())
             simulation.advance(by: .seconds(3))
