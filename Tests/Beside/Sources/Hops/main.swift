@@ -33,7 +33,7 @@ func measure(_ name: String, trips: Int = 10_000, _ body: (Int) async throws -> 
     print("| \(name) | \((results.min()! / .microseconds(1) * 100).rounded() / 100) |")
 }
 
-/// Makes a trip as often as that, without leaving the thread of the NIO loop in between.
+/// Makes `count` trips without leaving the thread of the NIO loop in between.
 func repeated(
     _ count: Int, on loop: any EventLoop, _ trip: @escaping @Sendable () -> EventLoopFuture<Void>
 ) -> EventLoopFuture<Void> {
