@@ -4,7 +4,7 @@
 
 import PackageDescription
 
-// Where RunLoopKit is, the adapters to use, and the trait to ask for.
+// The path of RunLoopKit, the adapters to use, and the trait to enable.
 let path = Context.environment["RUNLOOPKIT"] ?? "../.."
 let adapters = Context.environment["ADAPTERS"]?.split(separator: " ").map(String.init) ?? []
 let traits: Set<Package.Dependency.Trait> = Context.environment["TRAIT"].map { [.trait(name: $0)] } ?? [.defaults]
