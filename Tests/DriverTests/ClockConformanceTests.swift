@@ -82,14 +82,14 @@ struct ClockConformanceTests {
     func laterDeadline(kind: DriverKind) {
         kind.run { driver in
             let ready = ReadyQueue()
-            // A wait for the first deadline that a wake-up ends; then the deadline changes.
+            // A wait for the first deadline, ended by a wake-up; then the deadline changes.
             let first = driver.now + .milliseconds(3)
             driver.waker.wake()
             _ = driver.wait(until: first, into: ready)
             let second = driver.now + .milliseconds(10)
             #expect(driver.wait(until: second, into: ready) == .woke)
             #expect(driver.now >= second)
-            // And one that has come before.
+            // A deadline that has passed already.
             let third = driver.now + .milliseconds(1)
             _ = driver.wait(until: third, into: ready)
             let fourth = driver.now + .milliseconds(5)
@@ -117,7 +117,7 @@ struct ClockConformanceTests {
         kind.run { driver, world in
             let waker = driver.waker
             let thread = LoopThread(name: "waker", in: world) { loop in
-                // Later than the wait has begun: on virtual time surely, on the real clock as good as.
+                // Later than the beginning of the wait: on virtual time certainly, on the real clock almost.
                 _ = loop.driver.wait(until: loop.now + .milliseconds(20), into: ReadyQueue())
                 waker.wake()
             }

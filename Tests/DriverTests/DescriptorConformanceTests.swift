@@ -204,7 +204,7 @@ struct DescriptorConformanceTests {
     @Test("a closed descriptor is refused by name, and the driver keeps working", arguments: DriverKind.allCases)
     func closed(kind: DriverKind) throws {
         try kind.run { driver in
-            // A number that no other test can be given meanwhile.
+            // A number that no other test can get meanwhile.
             let never: Int32 = 1_000_000
             #expect(throws: DescriptorError.notOpen(never)) {
                 try driver.watch(never, for: .readable, token: SourceToken(0))

@@ -42,7 +42,7 @@ struct DescriptorOrderTests {
                 let place = Int.random(in: 0..<descriptors.count, using: &generator)
                 switch Int.random(in: 0..<8, using: &generator) {
                 case 0:
-                    // To the system and to the driver it is another one.
+                    // The system and the driver see another descriptor.
                     try descriptors.watchAgain(place)
                     latest.removeAll { $0 == place }
                     arrivals.removeAll { $0 == place }
@@ -82,7 +82,7 @@ private final class Descriptors {
         bytes[place] += 1
     }
 
-    /// Reads all.
+    /// Reads all bytes.
     func read(_ place: Int) {
         pipes[place].drain()
         bytes[place] = 0
@@ -102,7 +102,7 @@ private final class Descriptors {
         for place in 0..<count { driver.unwatch(token(place)) }
     }
 
-    /// The reports of a wait that does not sleep, in their order.
+    /// Returns the reports of a wait that does not sleep, in order.
     func look() -> [Int] {
         let ready = ReadyQueue()
         _ = driver.wait(until: .distantPast, into: ready)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// How many descriptors the process has open.
+/// Returns the number of open descriptors of the process.
 func openDescriptors() -> Int {
     guard let directory = opendir("/proc/self/fd") else { return -1 }
     defer { closedir(directory) }
