@@ -26,7 +26,7 @@ static long hand_overs;
 static _Thread_local int kept_number;
 static _Thread_local char kept_text[32];
 
-// Of Swift's runtime, which these programs do without.
+// A function of Swift's runtime, which these programs do without.
 uint64_t swift_task_getJobTaskId(void *job) { return 0; }
 
 int rlk_start_thread(pthread_t *thread, void *(*run)(void *), void *context);
@@ -38,7 +38,7 @@ static struct rlk_fiber *anybody(void) {
     return index < count && lives[index] ? fibers[index] : resident;
 }
 
-/// What it computes is in registers while others run.
+/// Keeps its intermediate results in registers while others run.
 static double compute(double sum, int index) { return sum * 0.5 + sin(index * 1.5) + index; }
 
 static void *run(void *context) {
@@ -68,7 +68,7 @@ static void *run(void *context) {
     for (int turn = 0; turn < turns; turn++) expected = compute(expected, index);
     assert(sum == expected);
     lives[index] = 0;
-    // The first gives the turn to nobody, and later, from outside, back to the resident.
+    // The first gives the turn to none, and later, from outside, back to the resident.
     rlk_leave_carrier(fibers[index], index == 0 ? NULL : anybody());
     assert(!rlk_is_carried() && kept_number == turns - 1 && pthread_equal(self, pthread_self()));
     if (index == 0) {
