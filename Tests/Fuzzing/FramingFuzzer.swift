@@ -24,7 +24,7 @@ public final class Connection {
 private struct Outcome: Equatable {
     var messages: [[UInt8]] = []
     var error: FramingError?
-    /// How many bytes have been used.
+    /// The number of bytes used so far.
     var used = 0
 }
 

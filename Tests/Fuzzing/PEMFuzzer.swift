@@ -1,4 +1,4 @@
-// Feeds what reads PEM in RunLoopTLS with whatever libFuzzer finds; compiled together with it by `make fuzz`. The first
+// Feeds the PEM readers in RunLoopTLS with libFuzzer's input; compiled together with them by `make fuzz`. The first
 // inputs are a certificate and a key.
 
 internal import COpenSSL
@@ -12,7 +12,7 @@ extension TLSContext {
 
 private let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-/// A text whose label is right, with `bytes` in it.
+/// Returns a text with a correct label around `bytes`.
 private func wrapped(_ bytes: some Collection<UInt8>, as label: String) -> [UInt8] {
     var text = Array("-----BEGIN \(label)-----".utf8)
     var (bits, held, column) = (UInt32(0), 0, 0)
@@ -33,7 +33,7 @@ private func wrapped(_ bytes: some Collection<UInt8>, as label: String) -> [UInt
     return text + Array("\n-----END \(label)-----\n".utf8)
 }
 
-/// The result of `read`; without one, the reason as text.
+/// Returns the result of `read`; `nil` if it throws an error, which must have a reason.
 private func result<Result>(_ read: () throws(TLSError) -> Result) -> Result? {
     do throws(TLSError) {
         return try read()
@@ -43,7 +43,7 @@ private func result<Result>(_ read: () throws(TLSError) -> Result) -> Result? {
     }
 }
 
-/// Reads a chain and a key, and makes contexts of them if that might do.
+/// Reads a chain and a key, and makes contexts of the readable ones.
 private func use(chain: [UInt8], key: [UInt8]) {
     let (chain, key) = (PEM.bytes(chain), PEM.bytes(key))
     let certificates = result { () throws(TLSError) in try chain.certificates() }
