@@ -3,7 +3,7 @@ import Foundation
 
 import class RunLoopKit.RunLoop
 
-/// Foundation's run loop of the main thread, with a guest. On Linux it has no source for a descriptor, but serves Dispatch's
+/// Foundation's run loop of the main thread, with a guest. On Linux it has no descriptor sources, but serves Dispatch's
 /// main queue, which has.
 final class FoundationHost: Host {
     let guest: RunLoop.Guest

@@ -34,7 +34,7 @@ guard CommandLine.arguments.count > 1, let kind = hosts[CommandLine.arguments[1]
 }
 let seeds = CommandLine.arguments.count > 2 ? UInt64(CommandLine.arguments[2])! : 50
 let loop = RunLoop.current
-// What hangs is a wake-up that was lost.
+// A hang means a lost wake-up.
 alarm(120)
 
 var alone: [[String]] = []
@@ -56,7 +56,7 @@ for seed in 1...seeds {
 }
 print("passed \(host.name): \(seeds) programs, \(calls) calls, as often as alone and none early")
 
-// While the guest has nothing to do, it wakes nobody; and each date is one wake-up.
+// An idle guest causes no wake-ups, and each date causes one.
 let before = loop.statistics
 let start = loop.now
 for number in 1...50 { loop.perform(at: start + .milliseconds(2 * number)) {} }
