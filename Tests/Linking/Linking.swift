@@ -54,7 +54,7 @@ enum Linking {
         for line in lines.withLock({ $0 }) { print(line) }
     }
 
-    /// Whether an exploration finds that another task overtakes one on its way into an idle actor.
+    /// Returns `true` if an exploration finds that another task overtakes one on its way into an idle actor.
     private static func isLostWaitFound() -> Bool {
         let result = Exploration(schedules: 100, seed: 1).run { simulation in
             simulation.captureExecutors()
