@@ -1,11 +1,11 @@
 /// The differences between runs of a conversation over a real link and over a simulated one.
 ///
-/// The results and errors of every run are the expected ones, in their order. Each time, and each number that chance
-/// decides, differs by at most the conversation's tolerance.
+/// The results and errors of every run are the expected ones, in order. Each time, and each number that chance decides,
+/// differs by at most the conversation's tolerance.
 struct Comparison: CustomStringConvertible {
     private let name: String
     private var quantities: [Quantity] = []
-    /// The sides of runs whose results or errors are not the expected ones.
+    /// The sides of runs with unexpected results or errors.
     private let others: [String]
 
     init(of conversation: Conversation, real: [[Event]], simulated: [[Event]]) {
@@ -29,10 +29,10 @@ struct Comparison: CustomStringConvertible {
         }
     }
 
-    /// Whether all is the same, within the tolerances.
+    /// `true` if all quantities agree, within the tolerances.
     var isSame: Bool { others.isEmpty && quantities.allSatisfy(\.isSame) }
 
-    /// The conversation, and below it its last event, its numbers, and all that differs.
+    /// The conversation, and below it its last event, its numbers, and all differences.
     var description: String {
         let last = quantities.filter { $0.unit == "s" }.max { $0.compared.real < $1.compared.real }
         let shown = quantities.filter { !$0.isSame || $0.unit.isEmpty || $0.name == last?.name }

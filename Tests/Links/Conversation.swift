@@ -11,34 +11,35 @@ struct Conversation: Sendable {
     let link: NetworkLink
     /// The faults, by the time since the client's start.
     var faults: [Fault] = []
-    /// The most by which times may differ. Other than this only where the kernel's TCP is finer than the simulation's.
+    /// The largest permitted difference of times. Other than the default only where the kernel's TCP is finer than the
+    /// simulation's.
     var tolerance = Tolerance.busyMachine
-    /// The most by which the numbers of datagrams may differ.
+    /// The largest permitted difference of the numbers of datagrams.
     var countTolerance = 0
-    /// Whether chance plays a part, so that more runs are compared.
+    /// `true` if chance plays a part, so that more runs are compared.
     var isRandom = false
     let server: Program
     let client: Program
-    /// The results and errors of each side, in their order; the same over both links.
+    /// The results and errors of each side, in order, over both links.
     let expected: [Side.Name: [String]]
 
     enum Fault: Sendable {
-        /// Nothing arrives any more, in either direction; until the second time, or for good.
+        /// A cut in both directions, until the second time or for good.
         case cut(at: Duration, until: Duration?)
-        /// The server's process receives SIGKILL.
+        /// A SIGKILL to the server's process.
         case killServer(at: Duration)
     }
 
-    /// A share of the real time, and a time on top.
+    /// A share of the real time, plus a fixed time.
     struct Tolerance: Sendable {
         var share = 0.0
         let time: Duration
 
-        /// The time by which processes that share a machine with others are late.
+        /// The lateness of processes that share a machine with others.
         static let busyMachine = Tolerance(time: .milliseconds(40))
     }
 
-    /// How often it is held over each link.
+    /// The number of runs over each link.
     var runs: Int { isRandom ? 5 : 3 }
 
     static func named(_ name: String) -> Conversation? { all.first { $0.name == name } }

@@ -5,7 +5,8 @@ import RunLoopUnix
 extension Conversation {
     private static let sent = 400
 
-    /// Tolerance: five times the deviation of the difference of two medians of such numbers, which is about five.
+    /// Datagrams with losses. Tolerance: five times the deviation of the difference of two medians of such numbers,
+    /// which is about five.
     static let datagrams = Conversation(
         name: "datagrams, some lost, doubled and overtaken",
         link: {

@@ -17,7 +17,8 @@ extension Conversation {
         client: { $0.connect(timeout: .milliseconds(1_500)) },
         expected: [.server: [], .client: ["connect to 10.7.0.1:7: Connection timed out (errno 110)"]])
 
-    /// The kernel asks again after one second, and then after another one. Tolerance: its timers are a little late.
+    /// A link that is cut while connecting. The kernel asks again after one second, and then after another one.
+    /// Tolerance: its timers are a little late.
     static let lateAnswer = Conversation(
         name: "a cut while connecting", link: NetworkLink(latency: .milliseconds(50)),
         faults: [.cut(at: .zero, until: .milliseconds(1_500))],
@@ -29,8 +30,8 @@ extension Conversation {
             .client: ["connected", "closed: closed"],
         ])
 
-    /// A byte every 100 ms; those that the cut has met are sent again. Tolerance: the pauses between tries double, so the
-    /// first one after the cut may come as late again as the cut was long.
+    /// A byte every 100 ms, while the link is cut and heals; the bytes lost in the cut are sent again. Tolerance: the
+    /// pauses between tries double, so the first one after the cut may be late by the length of the cut.
     static let healedCut = Conversation(
         name: "a cut that heals", link: NetworkLink(latency: .milliseconds(25)),
         faults: [.cut(at: .milliseconds(560), until: .milliseconds(1_300))],
@@ -91,7 +92,7 @@ extension Conversation {
             .client: ["connected", "reply", "closed: idleTimeout", "the connection was closed: idleTimeout"],
         ])
 
-    /// Tolerance: the kernel sends in packets, the simulation in pieces of several.
+    /// A reset in the middle. Tolerance: the kernel sends in packets, the simulation in pieces of several.
     static let reset = Conversation(
         name: "a reset in the middle", link: NetworkLink(latency: .milliseconds(25)),
         tolerance: Tolerance(share: 0.15, time: .milliseconds(40)),
@@ -140,7 +141,8 @@ extension Conversation {
             ],
         ])
 
-    /// The kernel closes the sockets of a process that is killed; without unread input that is an end like any other.
+    /// A killed server. The kernel closes the sockets of a killed process; without unread input that is an end like any
+    /// other.
     static let killedServer = Conversation(
         name: "a server that is killed", link: NetworkLink(latency: .milliseconds(25)),
         faults: [.killServer(at: .milliseconds(400))],
@@ -156,7 +158,8 @@ extension Conversation {
             .client: ["connected", "received 0 bytes", "closed: ended", "end"],
         ])
 
-    /// Tolerance: one round trip more or less before the window is large enough, as packets and pieces have it.
+    /// An end while bytes are under way. Tolerance: one round trip more or less before the window is large enough, in
+    /// packets and in pieces.
     static let halfClosure = Conversation(
         name: "an end while bytes are under way", link: NetworkLink(latency: .milliseconds(25)),
         tolerance: Tolerance(share: 0.15, time: .milliseconds(60)),

@@ -29,8 +29,8 @@ extension Conversation {
             .client: ["connected", "first byte", "received 200 bytes", "closed: ended", "end"],
         ])
 
-    /// Jitter lets packets overtake one another, but not the bytes of a connection. Tolerance: a busy machine delays each
-    /// packet, which adds up.
+    /// Requests with jitter, which lets packets overtake one another, but not the bytes of a connection. Tolerance: a
+    /// busy machine delays each packet, which adds up.
     static let jitter = Conversation(
         name: "thirty requests with jitter", link: NetworkLink(latency: .milliseconds(10), jitter: .milliseconds(10)),
         tolerance: Tolerance(share: 0.1, time: .milliseconds(40)), isRandom: true,
@@ -53,7 +53,7 @@ extension Conversation {
             .server: ["accepted", "closed: closed"], .client: ["connected", "thirty replies", "closed: closed"],
         ])
 
-    /// Tolerance: the headers of packets, which take a share of the bandwidth and are not simulated.
+    /// A transfer. Tolerance: the headers of packets, which take a share of the bandwidth and are not simulated.
     static let transfer = Conversation(
         name: "three megabytes, ten megabits a second",
         link: NetworkLink(latency: .milliseconds(25), bandwidth: 1_250_000),
@@ -61,7 +61,8 @@ extension Conversation {
         server: sends(3_000_000), client: receives(3_000_000),
         expected: transferred(3_000_000))
 
-    /// Tolerance: chance, and the kernel's several ways to notice a loss, of which the simulation has two.
+    /// A transfer with losses. Tolerance: chance, and the kernel's several ways to notice a loss, of which the
+    /// simulation has two.
     static let lossyTransfer = Conversation(
         name: "two megabytes, 2 % lost", link: NetworkLink(latency: .milliseconds(10), lossRate: 0.02),
         tolerance: Tolerance(share: 0.4, time: .milliseconds(200)), isRandom: true,

@@ -7,7 +7,7 @@ import RunLoopUnix
 ///     Links CLIENT-NAMESPACE SERVER-NAMESPACE   compares all, and ends with 1 if one differs
 ///     Links client NAME, Links server NAME      takes one side of a conversation
 ///
-/// It ends with 2 if it cannot compare.
+/// Ends with 2 if it cannot compare.
 @main
 enum Links {
     static func main() {

@@ -2,7 +2,7 @@ import Glibc
 import RunLoopKit
 import RunLoopUnix
 
-/// A process that is one side of a conversation. It prints a line for its start and for each event.
+/// A process that is one side of a conversation. Prints a line for its start and for each event.
 struct Participant {
     private let side: Side.Name
     private let process: ChildProcess
@@ -17,9 +17,9 @@ struct Participant {
         lines = Connection(reading: process.standardOutput, writing: nil, on: loop).lines()
     }
 
-    /// Takes part, in this process.
+    /// Takes part in a conversation, in this process.
     static func takePart(as name: Side.Name, in conversation: Conversation) throws {
-        // It ends even if the other side does not.
+        // Ends even if the other side does not.
         alarm(60)
         let loop = RunLoop.current
         let report = { (text: String, count: Int?) in
@@ -42,7 +42,7 @@ struct Participant {
         return time
     }
 
-    /// Its events, when it has ended.
+    /// Returns the events of the process, after its end.
     nonisolated(nonsending) func events(since start: RunLoop.Instant) async throws -> [Event] {
         var events: [Event] = []
         while let line = try await lines.next() {

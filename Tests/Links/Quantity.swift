@@ -1,11 +1,11 @@
 /// A time or a number, in all runs of a conversation over both links.
 struct Quantity: CustomStringConvertible {
     let name: String
-    /// `s` for a time.
+    /// The unit: `s` for a time.
     let unit: String
     private let real: [Double]
     private let simulated: [Double]
-    /// The values that are compared.
+    /// The compared values.
     let compared: (real: Double, simulated: Double)
     private let tolerance: Double
 
@@ -25,7 +25,8 @@ struct Quantity: CustomStringConvertible {
         tolerance = Double(conversation.countTolerance)
     }
 
-    /// The medians, if chance plays a part. Otherwise the least: the other work of the machine only makes runs late.
+    /// Returns the medians if chance plays a part, and otherwise the minima: the other work of the machine only makes
+    /// runs late.
     private static func compared(_ real: [Double], _ simulated: [Double], _ isRandom: Bool) -> (Double, Double) {
         func value(_ values: [Double]) -> Double { isRandom ? values.sorted()[values.count / 2] : values.min()! }
         return (value(real), value(simulated))

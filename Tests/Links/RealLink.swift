@@ -21,7 +21,7 @@ struct RealLink {
         }
     }
 
-    /// The name of a device, which nobody else uses while it is in the namespace of this process.
+    /// Returns the name of a device, unique while it is in the namespace of this process.
     private static func device(of side: Side.Name) -> String { "\(side)\(getpid())" }
 
     private func run(_ command: String) throws {

@@ -2,18 +2,18 @@ import RunLoopHosts
 import RunLoopKit
 import RunLoopUnix
 
-/// A link between two network namespaces, with the properties of a ``NetworkLink``: it reads the packets that a kernel sends
-/// to one device, and writes those that are not lost to another device, when their time has come.
+/// A link between two network namespaces, with the properties of a ``NetworkLink``. It reads the packets that a kernel
+/// sends to one device, and writes the surviving ones to another device when their time has come.
 ///
-/// `tc netem` does the same where the kernel has it; this needs no more than `/dev/net/tun`, and knows cuts.
+/// `tc netem` does the same where the kernel has it; a relay only needs `/dev/net/tun`, and supports cuts.
 final class Relay {
     private let loop: RunLoop
     private let client: TunnelDevice
     private let server: TunnelDevice
     private var link = NetworkLink()
-    /// The number of the conversation: packets that an earlier one has left behind are lost.
+    /// The number of the conversation: packets left behind by an earlier one are lost.
     private var conversation = 0
-    /// Whether packets that arrive now are lost.
+    /// `true` while arriving packets are lost.
     var isCut = false
 
     /// - Parameters:

@@ -7,7 +7,7 @@ struct Side {
     enum Name: String, Sendable, CaseIterable {
         case client, server
 
-        /// Its address, on a link of either kind.
+        /// The side's address, on a link of either kind.
         var address: String { self == .client ? "10.7.0.2" : "10.7.0.1" }
     }
 
@@ -61,7 +61,7 @@ struct Side {
         loop.task { do { try await body() } catch { note("\(error)") } }
     }
 
-    /// Reads so many bytes, and reports the first and the last of them.
+    /// Reads `count` bytes, and reports the first and the last of them.
     nonisolated(nonsending) func read(_ count: Int, from connection: Connection) async throws {
         var bytes: [UInt8] = []
         while bytes.count < count, let more = try await connection.read(atMost: count - bytes.count) {
@@ -71,23 +71,23 @@ struct Side {
         note(Self.areSame(bytes, as: count) ? "received \(count) bytes" : "received other bytes")
     }
 
-    /// Reads to the end, which follows so many bytes.
+    /// Reads to the end, which follows `count` bytes.
     nonisolated(nonsending) func readToEnd(_ count: Int, from connection: Connection) async throws {
         try await read(count, from: connection)
         note(try await connection.read() == nil ? "end" : "more bytes")
     }
 
-    /// Bytes in which none is missing, doubled or in another place without a difference.
+    /// Returns bytes in which a missing, doubled or misplaced one makes a difference.
     static func bytes(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count { bytes += block.prefix(count - bytes.count) }
         return bytes
     }
 
-    /// As many as a prime, so that it fits no size of pieces or packets.
+    /// The repeated block, with a prime length that fits no size of pieces or packets.
     private static let block = (0..<10_007).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
 
-    /// Whether these are ``bytes(_:)``; quick without an optimizer, too.
+    /// Returns `true` if the bytes are ``bytes(_:)``; quick without an optimizer, too.
     private static func areSame(_ bytes: [UInt8], as count: Int) -> Bool {
         bytes.count == count && (count == 0 || memcmp(bytes, Self.bytes(count), count) == 0)
     }

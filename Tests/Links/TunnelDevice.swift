@@ -24,7 +24,7 @@ final class TunnelDevice {
         }
     }
 
-    /// The next packet that the kernel has sent; `nil` if there is none.
+    /// Returns the next packet that the kernel has sent; `nil` if there is none.
     func read() -> [UInt8]? {
         let count = Glibc.read(descriptor, room.baseAddress!, room.count)
         return count > 0 ? Array(room.prefix(count)) : nil
