@@ -8,7 +8,7 @@ import Synchronization
 extension CopiedTest {
     /// Runs the test on a host whose default executor has four threads.
     ///
-    /// - Returns: whether it passed.
+    /// - Returns: `true` if it passed.
     func runOnHost(seed: UInt64) -> Bool {
         let outcome = Mutex("did not end in an hour")
         return simulate(name, seed: seed) { simulation, network in
@@ -34,7 +34,7 @@ extension CopiedTest {
 /// Runs code in a simulated network, and prints its result, and its trace in one number.
 ///
 /// - Parameter body: returns "passed", or anything else.
-/// - Returns: whether it passed, and nothing escaped.
+/// - Returns: `true` if the code passed, and nothing escaped.
 func simulate(_ name: String, seed: UInt64, _ body: (Simulation, SimulatedNetwork) throws -> String) -> Bool {
     withSimulation(seed: seed, traced: true) { simulation in
         simulation.captureExecutors(width: 4)

@@ -9,18 +9,18 @@ import RunLoopUnix
 import ServiceLifecycle
 import Synchronization
 
-/// Programs on simulated hosts whose logic is another library's. Each returns whether it passed.
+/// Programs on simulated hosts whose logic is another library's. Each returns `true` if it passed.
 enum Programs {
     private typealias Time = RunLoopKit.RunLoop.Instant
 
     static func all(seed: UInt64) -> Bool {
-        // Each is run, also after a failure.
+        // All programs run, even after a failure.
         [idleConnections(seed: seed), shutdown(seed: seed), retries(seed: seed)].allSatisfy(\.self)
     }
 
     // MARK: SwiftNIO
 
-    /// Closes its channel when nothing was read for as long as the handler before it allows.
+    /// Closes its channel when nothing was read for the time that the handler before it allows.
     private final class Closer: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
@@ -83,7 +83,7 @@ enum Programs {
 
     // MARK: swift-service-lifecycle
 
-    /// A service that keeps no promise: it ignores the shutdown, and ends two seconds after its cancellation.
+    /// A service that breaks its promises: it ignores the shutdown, and ends two seconds after its cancellation.
     private struct Stubborn: Service {
         func run() async throws {
             try? await Task.sleep(for: .seconds(86_400))
@@ -132,7 +132,7 @@ enum Programs {
         }
     }
 
-    /// Ten clients call a service for a day that is unavailable every other hour.
+    /// For a day, ten clients call a service that is unavailable every other hour.
     private static func retries(seed: UInt64) -> Bool {
         simulate("retry", seed: seed) { simulation, network in
             let calls = Mutex((answered: 0, failed: 0))

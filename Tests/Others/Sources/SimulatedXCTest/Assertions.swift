@@ -5,7 +5,7 @@ public func XCTFail(_ message: String = "", file: StaticString = #filePath, line
     Failures.add(message, file, line)
 }
 
-/// Records a failure, with the message, unless the condition holds. An error fails, too.
+/// Records a failure, with the message, if the condition does not hold or throws.
 private func check(
     _ holds: () throws -> Bool, _ failure: @autoclosure () -> String, _ message: () -> String, _ file: StaticString,
     _ line: UInt

@@ -1,6 +1,6 @@
 @_exported import Foundation
 
-/// The part of XCTest that the copied tests use. Waiting takes virtual time, where XCTest would wait in a loop of its own.
+/// The part of XCTest that the copied tests use. Waits take virtual time, where XCTest would wait in a loop of its own.
 open class XCTestCase {
     public required init() {}
 
@@ -54,7 +54,7 @@ public final class XCTestExpectation: @unchecked Sendable {
         lock.withLock { dates.count < expectedFulfillmentCount ? nil : dates[expectedFulfillmentCount - 1] }
     }
 
-    /// An inverted one is never done: its wait takes the whole time.
+    /// `true` once the expectation is fulfilled; never for an inverted one, whose wait takes the whole time.
     fileprivate var isDone: Bool { !isInverted && whenFulfilled != nil }
 
     fileprivate static func check(_ expectations: [XCTestExpectation], inOrder: Bool) {
