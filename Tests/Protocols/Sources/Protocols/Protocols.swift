@@ -10,8 +10,8 @@ import RunLoopTesting
 import RunLoopUnix
 import Synchronization
 
-// `Protocols` serves and asks with each protocol over loopback and then between simulated hosts, prints the answers, and
-// fails if some are missing. `Protocols SEED` prints those of the simulated hosts alone, with their times.
+// `Protocols` serves and asks with each protocol over loopback and then between simulated hosts, prints the answers,
+// and fails if some are missing. `Protocols SEED` prints only the answers of the simulated hosts, with their times.
 
 private typealias Address = NIOCore.SocketAddress
 private typealias Log = @Sendable (String) -> Void
@@ -63,7 +63,7 @@ extension Case {
         return answers.withLock(\.self)
     }
 
-    /// - Parameter isTimed: whether each answer is to have its time.
+    /// - Parameter isTimed: `true` to add its time to each answer.
     func runOnHosts(seed: UInt64, isTimed: Bool) -> [String] {
         let answers = Mutex<[String]>([])
         withSimulation(seed: seed) { simulation in
@@ -118,6 +118,6 @@ enum Protocols {
         exit(failed ? 1 : 0)
     }
 
-    /// Not in a task, because it blocks.
+    /// Makes the group outside of a task, because this blocks.
     private static func makeGroup() -> RunLoopEventLoopGroup { RunLoopEventLoopGroup(try! LoopGroup(count: 2)) }
 }

@@ -26,8 +26,8 @@ private func makeResponder() -> some HTTPResponder<BasicRequestContext> {
 
 /// Serves the routes on a run loop, until the task is cancelled.
 ///
-/// Hummingbird's application makes a `ServerBootstrap`, which demands event loops of SwiftNIO's own; its router and its channel
-/// for HTTP/1.1 do not.
+/// Hummingbird's application makes a `ServerBootstrap`, which demands SwiftNIO's own event loops; its router and its
+/// channel for HTTP/1.1 do not.
 func serveRoutes(
     at address: SocketAddress, on group: any EventLoopGroup, bound: @Sendable (SocketAddress) -> Void = { _ in }
 ) async throws {
