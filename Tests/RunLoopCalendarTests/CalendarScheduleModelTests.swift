@@ -106,9 +106,9 @@ private struct Walk {
         let instant: Int64
         /// The minute that begins.
         let shown: Local?
-        /// The minutes that were passed over since the step before.
+        /// The minutes skipped since the previous step.
         let skipped: [Local]
-        /// Whether the minute was shown before.
+        /// `true` if the minute was shown before.
         let again: Bool
     }
 
@@ -151,7 +151,7 @@ private struct Walk {
         self.steps = steps
     }
 
-    /// The rules as they are stated.
+    /// Returns the dates by the stated rules.
     func dates(of fields: Fields) -> [Int64] {
         steps.filter { step in
             let shown = step.shown.map(fields.contains) ?? false

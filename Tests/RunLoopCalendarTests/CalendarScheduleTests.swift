@@ -186,7 +186,7 @@ struct Line: CustomTestStringConvertible {
         Line(
             "30 2 * * *", "Europe/Berlin", after: "2026-03-28T00:00",
             "2026-03-28T01:30", "2026-03-29T01:00", "2026-03-30T00:30"),
-        // Two of the gap, and a regular one at its end.
+        // Two dates in the gap, and a regular one at its end.
         Line(
             "10,50 2-3 * * *", "Europe/Berlin", after: "2026-03-29T00:00",
             "2026-03-29T01:00", "2026-03-29T01:10", "2026-03-29T01:50", "2026-03-30T00:10"),

@@ -5,7 +5,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// A schedule that counts how often it is asked.
+/// A schedule that counts its queries.
 private final class Counted: WallSchedule {
     let base: CalendarSchedule
     private let count = Counter()
@@ -22,7 +22,7 @@ private final class Counted: WallSchedule {
     }
 }
 
-/// A board without a battery begins in 1970, and learns the time later.
+/// A clock that jumps, as on a board without a battery, which begins in 1970 and learns the time later.
 @Suite("A clock that jumps by decades")
 struct ClockJumpTests {
     private static let lines = [

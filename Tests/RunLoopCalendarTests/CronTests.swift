@@ -94,11 +94,11 @@ struct CronTests {
             ("* * * * 5#2", .dayOfWeek, "5#2"),
             ("* * * * sat-sun", .dayOfWeek, "sat-sun"),
             ("0 0 * * *\n", .dayOfWeek, "*\n"),
-            // No dates.
+            // No dates match.
             ("0 0 30 2 *", .dayOfMonth, "30"),
             ("0 0 31 2,4,6,9,11 *", .dayOfMonth, "31"),
             ("0 0 30-31 2 */2", .dayOfMonth, "30-31"),
-            // No five fields.
+            // Not five fields.
             ("", nil, ""),
             ("* * * *", nil, "* * * *"),
             ("* * * * * *", nil, "* * * * * *"),
