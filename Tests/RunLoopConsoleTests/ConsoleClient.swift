@@ -3,7 +3,7 @@ import RunLoopConsole
 import TestSupport
 import Testing
 
-/// A client of a console: a plain socket, so that nothing of it goes through a loop.
+/// A client of a console: a plain socket, which uses no loop.
 final class ConsoleClient {
     private let descriptor: Int32
     private var bytes: [UInt8] = []
@@ -24,7 +24,7 @@ final class ConsoleClient {
 
     deinit { close(descriptor) }
 
-    /// Reads the bytes that have come.
+    /// Reads the bytes that have arrived.
     func read() {
         var part = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -40,7 +40,7 @@ final class ConsoleClient {
         }
     }
 
-    /// Waits for a snapshot that is as wanted.
+    /// Waits for the first snapshot that satisfies a condition.
     func first(sourceLocation: SourceLocation = #_sourceLocation, where isWanted: (Console.Snapshot) -> Bool)
         -> Console.Snapshot?
     {
@@ -55,7 +55,7 @@ final class ConsoleClient {
         return found
     }
 
-    /// Whether the other end has closed, and everything that it sent was read.
+    /// `true` if the other end has closed, and everything that it sent was read.
     var isClosedByPeer: Bool {
         read()
         return isClosed(peer: descriptor)

@@ -5,7 +5,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Tasks that never end, and that LeakSanitizer is not to take for lost.
+/// Tasks that never end, kept so that LeakSanitizer does not report them.
 private let kept = Locked<[Task<Void, any Error>]>([])
 
 @Suite("The console of a process", .timeLimit(.minutes(15)))
@@ -13,7 +13,7 @@ struct ConsoleTests {
     private let folder = TemporaryDirectory()
     private var path: String { folder["console"] }
 
-    /// A thread with a loop that stays until it is stopped.
+    /// Makes a thread with a loop that stays until it is stopped.
     private func makeThread(_ name: String) -> LoopThread {
         LoopThread(name: name) { $0.add(CustomSource(), forMode: .common) }
     }
@@ -118,7 +118,7 @@ struct ConsoleTests {
         console.close()
         #expect(stat(path, &status) != 0 && errno == ENOENT)
 
-        // As a process leaves it that was killed.
+        // As left behind by a killed process.
         let dead = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         try Endpoint(path: path).withSystemBytes { bytes in
             let address = bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)

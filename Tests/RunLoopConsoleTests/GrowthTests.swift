@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Lines whose items grow")
 struct GrowthTests {
-    /// The growth of one line after each look, a second apart.
+    /// Returns the growth of one line after each look, a second apart.
     private func growth(_ counts: [Int?]) -> [Int?] {
         var watch = GrowthWatch()
         let line = GrowthWatch.Line(kind: .timer, origin: RunLoop.Origin(file: "App/main.swift", line: 1))

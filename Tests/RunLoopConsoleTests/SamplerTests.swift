@@ -146,7 +146,7 @@ struct SamplerTests {
             let line: UInt32 = #line
             let leaking = Timer(timeInterval: .milliseconds(20), repeats: true) { _ in
                 loop.add(Timer(timeInterval: .seconds(3600), repeats: true) { _ in }, forMode: .default)
-                // These come and go.
+                // Items that come and go.
                 loop.perform(afterDelay: .milliseconds(30)) {}
             }
             loop.add(leaking, forMode: .default)
