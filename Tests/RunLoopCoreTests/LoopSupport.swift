@@ -5,7 +5,7 @@ import TestSupport
 @testable import RunLoopCore
 
 extension RunLoop {
-    /// Adds a timer that fires first at `milliseconds`, once unless `period` is given.
+    /// Adds a timer that fires first at `milliseconds`; once, or every `period`.
     @discardableResult
     func timer(
         _ milliseconds: Int64, every period: Int64? = nil, in modes: Modes = .default,
@@ -41,7 +41,7 @@ extension RunLoop {
         return observer
     }
 
-    /// Adds a source that does nothing, so that a mode is not empty.
+    /// Adds a source that does nothing, so that its mode is not empty.
     @discardableResult
     func keepAlive(in modes: Modes = .default) -> CustomSource {
         let source = CustomSource()

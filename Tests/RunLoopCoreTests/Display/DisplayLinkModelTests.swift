@@ -16,7 +16,7 @@ struct DisplayLinkModelTests {
             loop.keepAlive(in: [.default, .tracking])
             let rate = [24, 30, 60, 144, 240].randomElement(using: &generator)!
             let clock = FrameClock(framesPerSecond: rate, start: ns(Int64.random(in: -50...50, using: &generator)))
-            // How long each call takes, most of them nothing.
+            // The lengths of the calls, most of them zero.
             let lengths = (0..<97).map { _ in
                 Int.random(in: 0..<4, using: &generator) == 0 ? Int64.random(in: 0...60_000_000, using: &generator) : 0
             }
@@ -79,7 +79,7 @@ private struct Model {
     private var isMember = false
     private var isPaused = false
     private var divisor = 1
-    /// Indices into `dates`: of the call made last since the beginning or the last break, and of the turns to come.
+    /// Indices into `dates`: of the latest call since the beginning or the last break, and of the next turn.
     private var last: Int?
     private var turn = 0
     private var step = 1

@@ -4,14 +4,14 @@ import TestSupport
 
 @testable import RunLoopCore
 
-/// The date of a frame of the standard clock, computed in another way than the clock does it.
+/// Returns the date of a frame of the standard clock, computed in another way than the clock does.
 func frame(_ number: Int64, at framesPerSecond: Int64 = 60) -> RunLoop.Instant {
     let (seconds, rest) = number.quotientAndRemainder(dividingBy: framesPerSecond)
     return ns(seconds * 1_000_000_000 + rest * 1_000_000_000 / framesPerSecond)
 }
 
 extension DisplayLink {
-    /// The frame that is being called, or was called last.
+    /// The frame of the present call, or of the latest one.
     var frame: Int64 { schedule.frames.frame(at: timestamp) }
 }
 

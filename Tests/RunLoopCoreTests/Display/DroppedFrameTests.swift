@@ -15,7 +15,7 @@ struct DroppedFrameTests {
                 if link.frame == 2 { simulation.spend(.milliseconds(60)) }
             }
             loop.run(in: .default, until: frame(8))
-            // It ended at 93.3 ms, in frame 5.
+            // The handler ended at 93.3 ms, in frame 5.
             #expect(recorded.frames == [1, 2, 6, 7, 8])
             #expect(recorded.drops == [0, 0, 3, 0, 0])
             #expect(recorded.link.totalDroppedFrames == 3)
@@ -45,7 +45,7 @@ struct DroppedFrameTests {
                 if link.frame == 1 { simulation.spend(.milliseconds(120)) }
             }
             loop.run(in: .default, until: frame(13))
-            // It ended at 136.7 ms, in frame 8; the turns were 3, 5 and 7.
+            // The handler ended at 136.7 ms, in frame 8; the turns were 3, 5 and 7.
             #expect(recorded.frames == [1, 9, 11, 13])
             #expect(recorded.drops == [0, 3, 0, 0])
         }
@@ -112,7 +112,7 @@ struct DroppedFrameTests {
             var calls: [RunLoop.Instant] = []
             let recorded = RecordedLink(loop) { _ in calls.append(loop.now) }
             loop.run(in: .default, until: ms(190))
-            // At 39 ms frame 1 is lost and 3 is aimed at; at 79 ms that is lost, too, and the loop is in frame 4.
+            // At 39 ms frame 1 is lost and the link aims at 3; at 79 ms that is lost, too, and the loop is in frame 4.
             #expect(recorded.frames == [4, 9])
             #expect(recorded.drops == [3, 4])
             #expect(calls == [ms(79), ms(159)])
@@ -131,7 +131,7 @@ struct DroppedFrameTests {
             loop.run(in: .default, until: frame(63))
             #expect(recorded.frames == [1, 2, 3, 61, 62, 63])
             #expect(recorded.drops == [0, 0, 0, 57, 0, 0])
-            // Its turns were 5, 7, … 59.
+            // The link's turns were 5, 7, … 59.
             #expect(slow.frames == [1, 3, 61, 63])
             #expect(slow.drops == [0, 0, 28, 0])
         }

@@ -41,9 +41,9 @@ struct FrameRateMeterTests {
         // From 1 ms before a frame until 0.3 ms after the next. The call for the first is put off, and as the second
         // has begun, into the next pair; there it is late again, and made at once: one in two pairs.
         #expect(readings(busyFor: .milliseconds(18), timesPerSecond: 30) == ["15 FPS", "15 FPS", "15 FPS"])
-        // Here the call that waits is in time: two are lost and two are called.
+        // Here the waiting call is in time: two frames are lost and two are called.
         #expect(readings(busyFor: .milliseconds(18), timesPerSecond: 15) == ["30 FPS", "30 FPS", "30 FPS"])
-        // Less than a frame is only late.
+        // A delay of less than a frame only makes the call late.
         #expect(readings(busyFor: .milliseconds(16), timesPerSecond: 30) == ["60 FPS", "60 FPS", "60 FPS"])
     }
 

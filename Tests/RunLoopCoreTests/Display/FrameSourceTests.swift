@@ -170,7 +170,7 @@ struct FrameSourceTests {
             #expect(report() == ["default"])
             loop.perform {
                 #expect(report() == ["default"])
-                // It runs the host, which runs the guest.
+                // The handler runs the host, which runs the guest.
                 guest!.prepare(in: .tracking)
                 #expect(report() == ["tracking"])
                 loop.perform(inModes: .tracking) { #expect(report() == ["tracking"]) }
@@ -246,7 +246,7 @@ struct FrameSourceTests {
                 frames.frameBegan(at: ms(16))
                 link.isPaused = true
             }
-            // No frame was wanted for ten seconds, and none reported.
+            // No frame was wanted for ten seconds, and none was reported.
             loop.perform(at: ms(10_000)) { link.isPaused = false }
             loop.perform(at: ms(10_016)) { frames.frameBegan(at: ms(10_016)) }
             loop.run(in: .default, until: ms(10_020))
@@ -320,7 +320,7 @@ struct FrameSourceTests {
             loop.perform(at: ms(2500)) { frames.frameBegan(at: loop.now) }
             loop.run(in: .default, until: ms(3000))
             #expect(log.entries == [])
-            // It would have been due at 3500.
+            // The call would have been due at 3500.
             loop.addCommonMode(drag)
             loop.perform(at: ms(4000), inModes: RunLoop.Modes(drag)) {}
             loop.run(in: drag, until: ms(4000))

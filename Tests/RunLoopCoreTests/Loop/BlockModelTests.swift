@@ -22,7 +22,7 @@ private final class RealLoop: BlockLoop {
 
     func post(_ modes: RunLoop.Modes, isMail: Bool, _ block: @escaping () -> Void) {
         guard isMail else { return loop.perform(inModes: modes, block) }
-        // It stays on this thread.
+        // The block stays on this thread.
         nonisolated(unsafe) let block = block
         loop.remote.perform(inModes: modes) { _ in block() }
     }
@@ -35,7 +35,7 @@ private final class RealLoop: BlockLoop {
     func addCommonMode(_ mode: RunLoop.Mode) { loop.addCommonMode(mode) }
 }
 
-/// Blocks in one array, which is searched for each turn.
+/// A loop with its blocks in one array, which is searched for each turn.
 private final class NaiveLoop: BlockLoop {
     private typealias Waiting = (number: Int, modes: RunLoop.Modes, block: () -> Void)
 
@@ -43,7 +43,7 @@ private final class NaiveLoop: BlockLoop {
     private var mail: [(RunLoop.Modes, () -> Void)] = []
     private var count = 0
     private var commonModes: Set<RunLoop.Mode> = [.default]
-    /// Whether each run under way was stopped.
+    /// For each run under way, `true` if it was stopped.
     private var runs: [Bool] = []
 
     func post(_ modes: RunLoop.Modes, isMail: Bool, _ block: @escaping () -> Void) {
@@ -98,7 +98,7 @@ private final class NaiveLoop: BlockLoop {
     func addCommonMode(_ mode: RunLoop.Mode) { commonModes.insert(mode) }
 }
 
-/// A program that does the same with every loop that does the same with it.
+/// A program that behaves the same on all loops that behave the same.
 private final class Program {
     private static let modes: [RunLoop.Mode] = [.default, .tracking, "panel"]
     private static let sets: [RunLoop.Modes] = [
@@ -109,7 +109,7 @@ private final class Program {
     private var random: SeededGenerator
     private var posted = 0
     private var depth = 0
-    /// What happened: the numbers of the blocks that ran, and how runs ended.
+    /// The events: the numbers of the blocks that ran, and the results of runs.
     private(set) var events: [String] = []
 
     init(seed: UInt64, on loop: any BlockLoop) {
@@ -119,7 +119,7 @@ private final class Program {
 
     func run() {
         for _ in 0..<12 {
-            // Blocks for the same modes take another way than those for many.
+            // Blocks for the same modes take another way than blocks for many.
             let modes = chance(0.7) ? Self.sets[roll(Self.sets.count)] : nil
             for _ in 0..<roll(chance(0.3) ? 4000 : 20) { post(modes) }
             runLoop()

@@ -388,7 +388,7 @@ struct BlockTests {
     func memoryOfBurst() {
         withSimulation { simulation in
             let loop = simulation.loop
-            // Of each of the two that the mailbox and the loop exchange.
+            // Memory of each of the two that the mailbox and the loop exchange.
             for _ in 0..<2 {
                 for _ in 0..<100_000 { loop.remote.perform(inModes: .default) { _ in } }
                 loop.run(in: .default)

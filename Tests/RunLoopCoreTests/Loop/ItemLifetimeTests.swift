@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What holds for all items alike.
+/// Properties shared by all items.
 @Suite("The life of an item")
 struct ItemLifetimeTests {
     /// Makes one item of a kind, whose handler keeps it and the token, and adds it to a loop.
@@ -141,7 +141,7 @@ struct ItemLifetimeTests {
             #expect(loop.isEmpty("early") && loop.isEmpty(.default))
             #expect(item.loop == nil)
             loop.checkInvariants()
-            // In no loop, only this ends what its own handler keeps.
+            // An item in no loop is only released by invalidation, if its handler keeps it.
             item.invalidate()
         }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The golden traces: what observers and callbacks see of one `run(mode:before:)`.
+/// The golden traces: the events of one `run(mode:before:)` as observers and callbacks see them.
 @Suite("A pass")
 struct PassTests {
     @Test("T1: a one-shot fires after the sleep, and the run ends with it")

@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// Random programs on the run loop and on a loop that was written from the pages. SEEDS=… takes more of them.
+/// Random programs on the run loop and on a loop written from the documentation. SEEDS=… runs more of them.
 @Suite("A loop beside a model of it", .timeLimit(.minutes(60)))
 struct LoopModelTests {
     private static let programsPerSeed: UInt64 = 25

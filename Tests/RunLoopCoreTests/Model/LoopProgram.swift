@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A random program that does the same on each loop that does the same with it.
+/// A random program that behaves the same on all loops that behave the same.
 final class LoopProgram {
     private static let modes = ["default", "tracking", "panel"]
 
@@ -10,7 +10,7 @@ final class LoopProgram {
     private var random: SeededGenerator
     private var actsLeft = 250
     private var depth = 0
-    /// Whether a run without a limit is under way, in which nothing may repeat.
+    /// `true` while a run without a limit is under way, in which nothing may repeat.
     private var isUnlimited = false
     private var count = 0
     private var kinds: [Int: Kind] = [:]
@@ -18,7 +18,7 @@ final class LoopProgram {
     private var onEvery: Set<Int> = []
     private var called: Set<Int> = []
     private var calling: Set<Int> = []
-    /// Calls and blocks in the order in which they came, with the time, the mode and the depth, and the results of runs.
+    /// Calls and blocks in order, with the time, the mode and the depth, and the results of runs.
     private(set) var log: [String] = []
 
     init(seed: UInt64, on loop: any ProgrammedLoop) {
@@ -38,7 +38,7 @@ final class LoopProgram {
         compare()
     }
 
-    /// Called by the loop.
+    /// Notes a call. Called by the loop.
     func called(_ number: Int, _ what: String) {
         note("\(kinds[number].map { "\($0.rawValue) " } ?? "")\(number) \(what)")
         if what != "by hand" { called.insert(number) }
@@ -67,7 +67,7 @@ final class LoopProgram {
         roll(2) == 0 ? ModePlan(names: [loop.currentMode ?? "default"]) : pickModes()
     }
 
-    /// Few dates, so that many are equal, and some have passed.
+    /// Draws one of few dates, so that many are equal, and some have passed.
     private func pickDate() -> Int { loop.now + roll(10) - 2 }
 
     // MARK: Acts
@@ -226,7 +226,7 @@ final class LoopProgram {
         note("\(mode) \(result)")
     }
 
-    /// Everything that a program can ask of its items.
+    /// Compares everything that a program can read from its items.
     private func compare() {
         for (item, kind) in kinds.sorted(by: { $0.key < $1.key }) where !calling.contains(item) {
             if kind == .delayed {

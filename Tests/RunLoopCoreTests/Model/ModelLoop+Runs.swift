@@ -23,7 +23,7 @@ extension ModelLoop {
         return result!
     }
 
-    /// Calls the observers that are in the mode now, by order and then in the order in which they came into it.
+    /// Calls the observers that are in the mode now, by order and then in the order in which they entered it.
     func notify(_ activity: ActivityPlan) {
         let mode = currentMode!
         var called: [(order: Int, joined: Int, repeats: Bool, number: Int)] = []
@@ -41,7 +41,7 @@ extension ModelLoop {
         }
     }
 
-    /// One pass, with the numbers of the page.
+    /// Makes one pass, with the numbers of the page.
     func pass() -> String? {
         let (run, mode) = (runs.last!, currentMode!)
         isWakeUpPending = false

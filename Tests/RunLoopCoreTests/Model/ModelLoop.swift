@@ -8,21 +8,21 @@ final class ModelLoop: ProgrammedLoop {
         var isEvery = false
         var isValid = true
         var isCalling = false
-        /// When it came into each mode; `*` for every mode.
+        /// The time when the item entered each mode; `*` for every mode.
         var joined: [String: Int] = [:]
 
-        /// The next date of a timed item; `nil` if it is not to be called.
+        /// The next date of a timed item; `nil` if no call is to come.
         var date: Int?
-        /// Its place among equal dates, and when it was armed.
+        /// The item's place among equal dates, and the time when it was armed.
         var place: Int?
         var armed = 0
-        /// In its own call: it has a new date.
+        /// In the item's own call: `true` once it has a new date.
         var isMoved = false
         var lastFire: Int?
-        /// The dates of the grid up to this one have fired, or were told as missed.
+        /// The last date of the grid that has fired, or was reported as missed.
         var counted: Int?
         var missed = 0
-        /// When a source was signalled.
+        /// The time when a source was signalled.
         var signalled: Int?
 
         var isInLoop: Bool { !modes.isEmpty || isCommon || isEvery }
@@ -99,7 +99,7 @@ final class ModelLoop: ProgrammedLoop {
         for mode in modes where items[item]!.modes.insert(mode).inserted { items[item]!.joined[mode] = next() }
     }
 
-    /// A timer that was in the loop before has kept its place.
+    /// Arms an item. A timer that was in the loop before has kept its place.
     func arm(_ item: Int) {
         items[item]!.armed = next()
         if items[item]!.place == nil { items[item]!.place = next() }
@@ -173,7 +173,7 @@ final class ModelLoop: ProgrammedLoop {
 
     func cancel(_ timeout: Int) { leave(timeout) }
 
-    /// The delayed calls that have not been made: each is a timeout that goes when it was called.
+    /// The delayed calls that have not been made: each is a timeout that is removed after its call.
     var calls: Set<Int> = []
 
     func call(_ item: Int, after delay: Int, in modes: ModePlan) {
@@ -227,7 +227,7 @@ final class ModelLoop: ProgrammedLoop {
     // MARK: Sources and blocks
 
     func signal(_ source: Int, isRemote: Bool) {
-        // A source that is in no loop has none to wake.
+        // A source in no loop has none to wake.
         if isRemote { return items[source]!.isInLoop ? mail.append(.signal(source)) : () }
         if items[source]!.isValid, items[source]!.signalled == nil { items[source]!.signalled = next() }
     }
@@ -244,7 +244,7 @@ final class ModelLoop: ProgrammedLoop {
         modes.isEvery || modes.names.contains(mode) || (modes.isCommon && commonModes.contains(mode))
     }
 
-    /// The blocks come first, in the order in which they were posted.
+    /// Collects the mail: blocks first, in the order in which they were posted.
     func collectMail() {
         let collected = mail
         mail = []

@@ -1,4 +1,4 @@
-/// A loop that runs a ``LoopProgram``: the run loop itself, or the ``ModelLoop`` that was written from the pages.
+/// A loop that runs a ``LoopProgram``: the run loop itself, or the ``ModelLoop`` written from the documentation.
 ///
 /// Items have numbers, and times are milliseconds.
 protocol ProgrammedLoop: AnyObject {
@@ -16,22 +16,22 @@ protocol ProgrammedLoop: AnyObject {
     func invalidate(_ item: Int)
     func isValid(_ item: Int) -> Bool
 
-    /// Of a timer: sets `fireDate`, and calls it by hand.
+    /// Sets the `fireDate` of a timer.
     func setDate(_ item: Int, to date: Int)
     func fire(_ item: Int)
-    /// Of a timer that is not being called, or a timeout; `nil` if it has none.
+    /// Returns the date of a timer that is not being called, or of a timeout; `nil` if it has none.
     func date(_ item: Int) -> Int?
     func missedFires(_ item: Int) -> Int
-    /// Of a timeout.
+    /// Adds a timeout.
     func add(_ timeout: Int, at date: Int, to modes: ModePlan)
     func cancel(_ timeout: Int)
-    /// Of a timeout or a call.
+    /// Arms a timeout or a call again.
     func rearm(_ item: Int, at date: Int) -> Bool
-    /// Of a call.
+    /// Makes a delayed call.
     func call(_ item: Int, after delay: Int, in modes: ModePlan)
     func cancelCall(_ item: Int)
     func isPending(_ call: Int) -> Bool
-    /// Of a source.
+    /// Signals a source.
     func signal(_ source: Int, isRemote: Bool)
 
     func post(_ block: Int, in modes: ModePlan, isRemote: Bool)
@@ -41,7 +41,7 @@ protocol ProgrammedLoop: AnyObject {
     func addCommonMode(_ mode: String)
 }
 
-/// What an item is made with.
+/// The plan of an item.
 enum ItemPlan {
     case timer(date: Int, interval: Int?)
     case timeout
@@ -57,7 +57,7 @@ enum ActivityPlan: String, CaseIterable {
 struct ModePlan: CustomStringConvertible {
     var names: [String] = []
     var isCommon = false
-    /// Alone: every mode.
+    /// `true` for every mode, alone.
     var isEvery = false
 
     var isEmpty: Bool { names.isEmpty && !isCommon && !isEvery }

@@ -1,7 +1,7 @@
 import RunLoopKit
 import RunLoopSimulation
 
-/// The run loop, for programs.
+/// The run loop as programs use it.
 final class SimulatedLoop: ProgrammedLoop {
     private final class Expiry: Timeout {
         let handler: () -> Void
@@ -137,7 +137,7 @@ final class SimulatedLoop: ProgrammedLoop {
     }
 
     func post(_ block: Int, in plan: ModePlan, isRemote: Bool) {
-        // They stay on this thread.
+        // The program and its items stay on this thread.
         nonisolated(unsafe) let program = program!
         if isRemote {
             loop.remote.perform(inModes: modes(plan)) { _ in program.called(block, "block") }

@@ -11,7 +11,7 @@ struct HashIndexTests {
         var generator = SeededGenerator(seed: seed)
         var index = HashIndex()
         var words: [UInt64?] = []
-        // Few words, so that many elements share one; or words that differ in their upper half only.
+        // Few words, so that many elements share one; or words that differ only in their upper half.
         let shift = seed.isMultiple(of: 2) ? 40 : 0 as UInt64
         for step in 0..<4000 {
             let isGrowing = step < 2000

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The queue against the simplest thing that can do the same: an array that is searched from end to end.
+/// The queue compared with the simplest possible one, an array that is searched from end to end.
 @Suite("The timer queue")
 struct TimerQueueModelTests {
     @Test("random operations agree with an array that is searched", arguments: seeds(usually: 6))
@@ -207,12 +207,12 @@ extension TimerQueue<Node> {
         add(block, .call, RunLoop.Origin(), .default, common: ModeSet(.default), at: date, until: date)
     }
 
-    /// Lets go of all nodes.
+    /// Releases all nodes.
     fileprivate mutating func end() {
         for node in removeAll().nodes { node.release() }
     }
 
-    /// A thousand nodes that are due one after the other.
+    /// Adds a thousand nodes that are due one after the other.
     fileprivate mutating func addThousand() -> [Node] {
         let nodes = (0..<1000).map(Node.init)
         for node in nodes {
@@ -236,12 +236,12 @@ private struct Trial: ~Copyable {
         let number: Int
         var membership: Membership
         var armed: (deadline: RunLoop.Instant, order: UInt64)?
-        /// When the node last came to a mode, on the queue's count.
+        /// The time when the node last entered each mode, on the queue's count.
         var joins: [RunLoop.Mode: UInt64] = [:]
-        /// From when on it may be called.
+        /// The earliest time at which the entry may be called.
         var earliest = RunLoop.Instant.distantFuture
 
-        /// As the queue lists it.
+        /// The date in the queue's lists.
         var date: RunLoop.Instant { item.node == nil ? earliest : armed!.deadline }
     }
 
@@ -451,7 +451,7 @@ private struct Trial: ~Copyable {
     // MARK: The model
 
     private func next(in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64) -> Int? {
-        // An item that may fire now only because of its tolerance does not overtake one that may not fire yet.
+        // An item that may fire only because of its tolerance does not overtake one that may not fire yet.
         candidates(in: mode).sorted { isBefore($0, $1) }
             .prefix { entries[$0].earliest <= now }
             .first { entries[$0].armed!.order < mark && entries[$0].joins[mode, default: 0] < mark }
@@ -466,7 +466,7 @@ private struct Trial: ~Copyable {
         return (left.deadline, left.order) < (right.deadline, right.order)
     }
 
-    /// Where queue and model disagree, if they do.
+    /// Describes where queue and model disagree; `nil` if they agree.
     mutating func difference() -> String? {
         if let failure { return failure }
         let listed = queue.items()
@@ -478,7 +478,7 @@ private struct Trial: ~Copyable {
             let members = entries.filter { $0.membership.modes.contains(mode) }
             if queue.hasMembers(in: mode) == members.isEmpty { return "\(mode) has \(members.count) members" }
             let items = listed.filter { queue.membership(of: $0).contains(mode) }.map { number(of: $0) }
-            // By their dates, which a tolerance is not part of.
+            // Ordered by their dates, without tolerances.
             let dates = armed.map { entries[$0] }.sorted { left, right in
                 (left.date, left.armed!.order) < (right.date, right.armed!.order)
             }

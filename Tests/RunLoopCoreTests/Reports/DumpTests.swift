@@ -207,7 +207,7 @@ struct DumpTests {
             simulation.advance(by: .seconds(1))
             withExtendedLifetime(source) {}
 
-            // While something is called it still has the date that it is called for, behind those that are waited for.
+            // An item that is being called still has the date of the call, behind the dates that are waited for.
             let expected = [
                 "block": "link 16, repeating 1000, once 1000, pulse 1000, source, descriptor, observer",
                 "source": "link 16, repeating 1000, once 1000, pulse 1000, source, descriptor, observer",

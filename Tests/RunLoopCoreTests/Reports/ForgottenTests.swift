@@ -6,10 +6,10 @@ import Testing
 
 @testable import RunLoopCore
 
-/// A traced loop reports items that were scheduled and never have their turn.
+/// Traced loops, which report items that were scheduled and never have their turn.
 @Suite("Forgotten items that a traced loop reports")
 struct ForgottenTests {
-    /// Log of the items that the loop ignores from now on.
+    /// Returns a log of the items that the loop ignores from now on.
     private func ignored(by loop: RunLoop) -> Log<String> {
         let log = Log<String>()
         loop.trace = { if case .ignored(let what) = $0 { log(what) } }

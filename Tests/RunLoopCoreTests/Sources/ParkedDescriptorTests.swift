@@ -5,10 +5,11 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What becomes ready while its source cannot be called: out of its mode, or while its handler is on the stack.
+/// Descriptors that become ready while their source cannot be called: out of its mode, or while its handler is on the
+/// stack.
 @Suite("Parked descriptors")
 struct ParkedDescriptorTests {
-    /// A source that reads one byte and writes "R", the mode and the time into the log.
+    /// Makes a source that reads one byte and writes "R", the mode and the time into the log.
     private func reader(
         _ pair: DescriptorPair, _ log: Log<String>, in loop: RunLoop, _ modes: RunLoop.Modes
     ) throws -> DescriptorSource {

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Rate limits")
 struct RateLimitTests {
-    /// A source that is always ready, and that records the times of its calls. Without a limit a call takes a millisecond,
-    /// or virtual time would stand still.
+    /// Makes a source that is always ready, and records the times of its calls. Without a limit a call takes a
+    /// millisecond; otherwise virtual time would stand still.
     private func chatty(_ simulation: Simulation, _ limit: RateLimit?, _ log: Log<String>) throws -> (
         DescriptorSource, DescriptorPair
     ) {

@@ -10,7 +10,7 @@ private final class Target {
     func call(with argument: Counted) {}
 }
 
-/// An argument that counts how often it is compared.
+/// An argument that counts its comparisons.
 private struct Counted: Hashable {
     let number: Int
     let comparisons: Counter

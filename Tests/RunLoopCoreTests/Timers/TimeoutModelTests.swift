@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Timeouts of a loop against the simplest thing that can do the same: an array that is searched from end to end.
+/// Timeouts of a loop compared with the simplest possible implementation, an array that is searched from end to end.
 @Suite("Timeouts and a model")
 struct TimeoutModelTests {
     @Test(
@@ -47,11 +47,11 @@ private final class Trial {
         var order = 0
         var modes: Set<RunLoop.Mode> = []
         var isCommon = false
-        /// The pass in which it was armed.
+        /// The pass in which the timeout was armed.
         var pass = 0
         var isValid = true
         var isCalling = false
-        /// During its call: the date that has come.
+        /// During the timeout's call: the date that has come.
         var lastDate: RunLoop.Instant?
 
         var isScheduled: Bool { !modes.isEmpty || isCommon }
@@ -87,7 +87,7 @@ private final class Trial {
         compare()
     }
 
-    /// What may be done between runs, and in a call.
+    /// Makes a random change, between runs or in a call.
     private func change() {
         guard let number = entries.keys.sorted().randomElement(using: &generator), random(4) > 0 else { return make() }
         switch random(10) {
@@ -163,7 +163,7 @@ private final class Trial {
         entries[number]!.isValid = false
     }
 
-    /// Lets a timeout go; in its own call, the loop still has it.
+    /// Releases a timeout; in its own call, the loop still has it.
     private func release(_ number: Int) {
         guard !entries[number]!.isCalling else { return }
         weak let item = items[number]
@@ -186,7 +186,7 @@ private final class Trial {
         passes.append(0)
         loop.run(in: mode, until: limit)
         passes.removeLast()
-        // A single pass leaves what is armed in it, and so does a run in which a nested one has passed its limit.
+        // A single pass leaves items armed in it, and so does a run in which a nested one has passed its limit.
         guard limit > begin, loop.now <= limit else { return }
         let left = entries.values.filter { isDue($0, in: mode) }
         if failure == nil, !left.isEmpty { failure = "\(left.map(\.number)) did not fire in \(mode)" }

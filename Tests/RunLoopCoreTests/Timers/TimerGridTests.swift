@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// When timers fire, and in which order.
+/// The times and the order in which timers fire.
 @Suite("The grid of a timer")
 struct TimerGridTests {
     @Test("a timer never fires early (R113)")

@@ -89,7 +89,7 @@ struct ToleranceTests {
     }
 }
 
-/// A driver that counts as real, and whose time advances when a loop waits.
+/// A driver that counts as real, whose time advances when a loop waits.
 private final class SteppedDriver: Driver {
     private struct NoWaker: Waker {
         func wake() {}

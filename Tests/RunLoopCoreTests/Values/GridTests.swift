@@ -68,7 +68,7 @@ struct GridTests {
             let anchor = Int64.random(in: -1_000_000...1_000_000, using: &generator)
             var (grid, fraction) = Grid.repeating(ns(anchor), period)
             var index: Int128 = 0
-            // In several leaps: each begins with the fraction that is left of the one before.
+            // In several leaps: each begins with the fraction left over from the one before.
             for _ in 0..<4 {
                 let now = ns(grid.date.nanoseconds + Int64.random(in: 0...300_000, using: &generator))
                 grid.advance(by: grid.datesPassed(at: now, fraction) + 1, &fraction)
