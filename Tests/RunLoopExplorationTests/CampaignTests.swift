@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopExploration
 
-/// A program that fails in two ways, of which one has a number in its words.
+/// A program that fails in two ways, one of which has a number in its words.
 private func twoFaults(_ simulation: Simulation) throws {
     let number = simulation.choice("number", of: Array(0..<50))
     simulation.sometimes("a number was even", if: number % 2 == 0)
@@ -52,7 +52,7 @@ struct CampaignTests {
         }
         #expect(result.schedules == 640 && result.findings.count == 2 && !result.hasPassed)
         #expect(result.marks["a number was even"] > 50 && result.missing == ["a number was negative"])
-        // Replays are not counted.
+        // Replays do not count.
         let times = result.findings.reduce(0) { $0 + $1.times }
         #expect(times > 20 && times < tally.failures, "\(result)")
         let lucky = try #require(result.findings.first { $0.fault.description.contains("lucky") })
@@ -95,7 +95,7 @@ struct CampaignTests {
         #expect(times.contains { $0 == (true, 1) } && times.contains { $0 == (false, 0) }, "\(result)")
         #expect("\(result)".contains("passes now: "))
         #expect(second.seeds.subtracting(first.seeds).count == 1)
-        // What has come back is counted again, and nobody else's file is touched.
+        // A fault that has come back is counted again, and the files of others stay untouched.
         let third = try run(campaign(1))
         #expect(
             third.findings.allSatisfy { $0.times >= 1 } && third.findings.map(\.token) == found.findings.map(\.token))
@@ -158,7 +158,7 @@ struct CampaignTests {
         let (all, whole) = (Tally(), Tally())
         func campaign(_ directory: String, _ shard: Campaign.Shard = .whole) -> Campaign {
             var campaign = self.campaign(3_200, in: directory, shard: shard)
-            // Schedules near to those with something new depend on what this shard has seen.
+            // Schedules near to new ones depend on the history of this shard.
             campaign.exploration.strategies.remove(.novelty)
             return campaign
         }
@@ -175,7 +175,7 @@ struct CampaignTests {
             }
         }
         #expect(all.seeds == whole.seeds)
-        // Short schedules have the seed 0, and are tried by several.
+        // Short schedules have the seed 0, and several shards try them.
         #expect(seeds >= all.seeds.count && seeds <= all.seeds.count + 20)
         let sources = (1..<directories).map { directory["\($0)"] }
         let merged = try Campaign.merge(sources, into: directory["0"])
@@ -184,7 +184,7 @@ struct CampaignTests {
         for finding in merged.findings { #expect(finding.times == times[FaultGroup(of: finding.fault).fileName]) }
         #expect(merged.marks.counts.keys == expected.marks.counts.keys)
         #expect(!"\(merged)".contains("no result of shard"))
-        // With another number of shards the next campaign continues behind all of them.
+        // With another number of shards, the next campaign continues after all of them.
         let later = Tally()
         _ = try run(self.campaign(32, in: "0", shard: .init(index: 3, of: 4))) { later.count($0, { _ in }) }
         #expect(later.seeds.intersection(all.seeds).count <= 2)
@@ -207,7 +207,7 @@ struct CampaignTests {
         #expect(try shard(["JOB_COMPLETION_INDEX": "9", "RUNLOOP_SHARDS": "10"]) == .init(index: 9, of: 10))
         #expect(try shard(steps) == .init(index: 2, of: 5))
         #expect(try shard(["CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "4"]) == .init(index: 0, of: 4))
-        // A person's come first.
+        // The variables set by a person come first.
         #expect(try shard(steps.merging(["RUNLOOP_SHARD": "0", "RUNLOOP_SHARDS": "1"]) { $1 }) == .whole)
         for wrong in [
             slurm, ["JOB_COMPLETION_INDEX": "3"], ["RUNLOOP_SHARD": "10", "RUNLOOP_SHARDS": "10"],
@@ -242,7 +242,7 @@ struct CampaignTests {
         (state.missing, state.required, state.timeLeft) = (["a", "b"], 5, .seconds(22_330))
         let expected = "store: 1,204,000 schedules, 10 a second, 1 finding, 2 of 5 marks missing (a and others), "
         #expect(ProgressLine.line(state, rate: 10) == expected + "6:12:10 left")
-        // The limit that comes first.
+        // The limit that is reached first.
         state.schedulesLeft = 610
         #expect(ProgressLine.line(state, rate: 10) == expected + "0:01:01 left")
     }

@@ -17,7 +17,8 @@ struct CauseTests {
         return finding
     }
 
-    /// Makes choices that do not matter, a few that do at a known step, and others that do not matter.
+    /// A program that makes some choices that do not matter, a few that do at a known step, and others that do not
+    /// matter.
     private static func program(_ simulation: Simulation) throws {
         for number in 1...13 { _ = simulation.choice("early \(number)", of: [1, 2]) }
         let isLost = simulation.choice("the answer", of: Array(0..<16)) == 7
@@ -90,7 +91,7 @@ struct CauseTests {
         #expect(runs == finding.schedules + Self.twins(finding.schedules) + finding.attempts + 2)
     }
 
-    /// One of 64 passing schedules runs twice.
+    /// Returns the number of schedules that run twice: one of 64 passing ones.
     private static func twins(_ schedules: Int) -> Int { (schedules + 62) / 64 }
 
     @Test("in other processes, of a program that traps")

@@ -60,7 +60,7 @@ private func link(lossRate: Double = 0, jitter: Duration = .zero) -> NetworkLink
 
 private func places(of finding: Exploration.Finding) -> [String] { finding.token.departures.map(\.place) }
 
-/// What chance does is in the token, and nothing of it that the fault does not need.
+/// Chance in a token, which keeps only the outcomes that the fault needs.
 @Suite("Exploration of chance")
 struct ChanceTests {
     @Test("bytes that come in pieces")
@@ -100,7 +100,7 @@ struct ChanceTests {
         #expect(fault == nil && times.count == 3 && times.allSatisfy { $0 > .seconds(200) })
     }
 
-    /// Two hosts send at different times what arrives at a third at the same time, in two messages each.
+    /// Two hosts send at different times to a third one, where their messages, two each, arrive at the same time.
     private func race(_ simulation: Simulation) throws {
         let network = SimulatedNetwork(simulation)
         let address = try Endpoint("10.1.0.9", port: 7)

@@ -26,7 +26,7 @@ struct ChoiceTests {
         #expect(orders == ["aabb", "abab", "abba", "baab", "baba", "bbaa"])
     }
 
-    /// The order in which two threads perform two blocks each.
+    /// Returns the order in which two threads perform two blocks each.
     private func order(_ simulation: Simulation) -> String {
         let log = Log<String>()
         let threads = ["a", "b"].map { name in LoopThread(name: name) { $0.add(CustomSource(), forMode: .default) } }

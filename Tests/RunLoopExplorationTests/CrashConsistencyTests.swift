@@ -6,14 +6,14 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Synchronous code that keeps a number in files: each is saved within one handler.
+/// Synchronous code that keeps a number in files and saves it within one handler.
 private struct Saving: Sendable, CustomTestStringConvertible {
     let testDescription: String
     /// Saves a number.
     let save: @Sendable (Disk, UInt8) throws -> Void
-    /// The same without the bug.
+    /// Saves a number, without the bug.
     let mended: @Sendable (Disk, UInt8) throws -> Void
-    /// The saved number; throws if the files make no sense.
+    /// Returns the saved number; throws if the files make no sense.
     let load: @Sendable (SimulatedDisk) throws -> UInt8
 
     private static func record(_ number: UInt8) -> [UInt8] { [UInt8](repeating: number, count: 4) }
@@ -25,7 +25,7 @@ private struct Saving: Sendable, CustomTestStringConvertible {
         return record[0]
     }
 
-    /// Replaces a file in the safe way, or without its first sync.
+    /// Replaces a file safely, or without its first sync.
     private static func replace(
         _ path: String, by bytes: [UInt8], on disk: Disk, syncs: Bool = true
     ) throws {

@@ -10,7 +10,7 @@ import Testing
 @testable import RunLoopExploration
 @testable import RunLoopSimulation
 
-/// A client asks a store for a value, twice. The store may crash.
+/// A program in which a client asks a store for a value, twice. The store may crash.
 private func askTwice(_ simulation: Simulation) throws {
     let network = SimulatedNetwork(simulation)
     let store = network.addHost("a store with a long name", addresses: ["10.1.0.1"]) { loop in
@@ -218,7 +218,7 @@ struct DrawingTests {
         let pairs = Alignment.pairs(of: left, right)
         #expect(pairs.prefix(2) == [[0, 0], [1, 1]])
         #expect(pairs.compactMap { $0[0] } == Array(left.indices) && pairs.compactMap { $0[1] } == Array(right.indices))
-        // So many rows are not compared, and are ordered by time.
+        // Runs with so many rows are not compared, but ordered by time.
         #expect((pairs.last == [left.count - 1, right.count - 1]) == (different == 5))
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("All schedules with some departures")
 struct ExhaustiveTests {
-    /// Tasks that each note their steps.
+    /// Starts tasks that each note their steps.
     private static func steps(_ tasks: Int, _ count: Int, _ simulation: Simulation) -> [String] {
         let log = Log<String>()
         for task in 0..<tasks {
@@ -43,7 +43,7 @@ struct ExhaustiveTests {
             for index in 0..<6 { _ = simulation.choice("\(index)", of: [1, 2, 3]) }
         }
         guard case .proven(let coverage) = result else { return #expect(Bool(false), "\(result)") }
-        // So many of six choices, with two possibilities each.
+        // The numbers of ways to choose some of six choices, with two possibilities each.
         let expected = [1, 12, 60, 160].prefix(departures + 1)
         #expect(coverage.schedules == Array(expected))
         #expect(runs >= expected.reduce(0, +))
@@ -83,7 +83,7 @@ struct ExhaustiveTests {
         #expect(finding.fault.kind == .difference)
     }
 
-    /// The orders of events on two hosts, each of which posts to its own thread.
+    /// Notes the orders of events on two hosts, each of which posts to its own thread.
     private static func hosts(_ simulation: Simulation, _ seen: inout Set<[String]>) {
         let logs = ["a": Log<String>(), "b": Log<String>()]
         let network = SimulatedNetwork(simulation)

@@ -9,7 +9,7 @@ struct Broken: Error, CustomStringConvertible {
     let description: String
 }
 
-/// An account that looks at its balance, does something else, and takes money only then.
+/// An account that checks its balance, does something else, and takes the money only then.
 private actor Account {
     let home: RunLoop.Executor
     private(set) var balance = 100
@@ -39,7 +39,7 @@ private func withdraw(_ simulation: Simulation, isMended: Bool) throws {
     guard balance >= 0 else { throw Broken(description: "the balance is \(balance)") }
 }
 
-/// One task prepares in many steps what another one uses.
+/// A program in which one task prepares in many steps what another one uses.
 private func order(_ simulation: Simulation) throws {
     let loop = simulation.loop
     let (isReady, isWrong) = (Counter(), Counter())

@@ -87,7 +87,7 @@ struct FaultTests {
         let finding = explore(Exploration(schedules: 20)) { simulation in
             let isOver = Flag()
             simulation.loop.task {
-                // If it were over before the task has suspended, the task would not have left.
+                // If the simulation ended before the task has suspended, the task would not have left.
                 try? await Task.sleep(for: .milliseconds(50))
                 isOver.set()
             }

@@ -15,7 +15,7 @@ private struct Register: SequentialModel {
     }
 }
 
-/// A register that counts how often it is asked.
+/// A register that counts its operations.
 private struct CountedRegister: SequentialModel {
     static let steps = Locked(0)
     var register = Register()
@@ -75,7 +75,7 @@ private struct Lock: SequentialModel {
 
 @Suite("Histories of operations")
 struct HistoryTests {
-    /// Calls a closure with a history of a register, and says whether it is legal.
+    /// Returns `true` if `body` makes a legal history of a register.
     private func isLegal(_ body: (Simulation, History<Register>) -> Void) -> Bool {
         withSimulation { simulation in
             let history = History(of: Register(), in: simulation)
@@ -134,7 +134,7 @@ struct HistoryTests {
             CountedRegister.steps.withLock { $0 = 0 }
             #expect(history.isLinearizable)
             #expect(CountedRegister.steps.withLock(\.self) <= 10 * count)
-            // Each of them may have happened, but not before it began.
+            // Each write may have happened, but not before it began.
             for value in [1, count, 2] { history.end(history.begin(.read, by: "reader"), with: value) }
             #expect(history.isLinearizable)
             history.end(history.begin(.read, by: "reader"), with: count + 1)
@@ -238,7 +238,7 @@ struct HistoryTests {
 
     // MARK: At random
 
-    /// Tries all orders.
+    /// Returns `true` if the history is legal, by trying all orders.
     private func isLegal(_ entries: [(operation: Register.Operation, begin: Int, end: Int?, outcome: Int)]) -> Bool {
         func search(_ left: [Int], _ state: Register) -> Bool {
             if left.allSatisfy({ entries[$0].end == nil }) { return true }
@@ -277,7 +277,7 @@ struct HistoryTests {
                     } else if let place = open.indices.randomElement(using: &random) {
                         let (index, record) = open.remove(at: place)
                         if case .write(let new) = entries[index].operation { value = new }
-                        // Mostly the value of a register; then legal and illegal ones are about as many.
+                        // Mostly the value of a register, so that legal and illegal histories are about equally many.
                         let outcome =
                             Int.random(in: 0..<12, using: &random) == 0 ? Int.random(in: 0...3, using: &random) : value
                         history.end(record, with: outcome)

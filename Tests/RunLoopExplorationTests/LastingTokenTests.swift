@@ -6,7 +6,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// A part of a program that has nothing to do with the rest.
+/// A part of a program that is independent of the rest.
 private enum Bystander: CaseIterable {
     case task, tasks, timer, delayedCall, thread, choice
 
@@ -43,7 +43,7 @@ private func start(_ count: Int, on loop: RunLoop) {
 
 @Suite("Tokens that last")
 struct LastingTokenTests {
-    /// Finds the fault of a program, and has its token fail in the same way with each bystander.
+    /// Finds the fault of a program, and checks that its token fails in the same way with each bystander.
     private func check(
         _ exploration: Exploration = Exploration(limits: .init(reportsDeadlocks: false, reportsLeaks: false)),
         location: SourceLocation = #_sourceLocation, _ program: (Simulation) throws -> Void
@@ -138,7 +138,7 @@ struct LastingTokenTests {
                 let timer = Timer(timeInterval: .milliseconds(2), repeats: true) { _ in }
                 timer.name = "clock"
                 simulation.loop.add(timer, forMode: .default)
-                // Then each drag begins after a call of the timer.
+                // Makes each drag begin after a call of the timer.
                 simulation.advance(by: .milliseconds(3))
                 simulation.mayDrag(for: .milliseconds(9))
                 simulation.advance(by: .milliseconds(20))

@@ -30,7 +30,7 @@ struct MarkTests {
                 }
             }
         }
-        // Each schedule has a seed of its own, unless it is near to another one.
+        // Each schedule has a seed of its own, except schedules near to another one.
         let met = Locked<Set<UInt64>>([])
         func run() -> [String: Int] {
             explore { exploration, marks in
@@ -71,7 +71,7 @@ struct MarkTests {
     }
 }
 
-/// In a test process that is called again, the test comes to its exploration.
+/// Returns the arguments with which a test process, called again, reaches the test's exploration.
 private func arguments(_ test: String) -> [String] {
     [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "MarkTests/\(test)\\("]
 }

@@ -72,7 +72,7 @@ struct PlaceTests {
             }, "\(finding)")
     }
 
-    /// The order of the calls of three threads on two hosts: each writes twice in one handler.
+    /// Returns the order of the calls of three threads on two hosts: each writes twice in one handler.
     private func order(_ simulation: Simulation, hasFault: Bool) -> String {
         let (network, log) = (SimulatedNetwork(simulation), Log<String>())
         @Sendable func write(_ name: String, _ disk: Disk) throws {
@@ -94,9 +94,9 @@ struct PlaceTests {
         return log.entries.joined()
     }
 
-    /// The orders in which both calls of `c` come before, between and after others.
+    /// Returns the orders in which both calls of `c` come before, between and after others.
     ///
-    /// - Parameter within: whether they may come within a handler of the others, and these between them.
+    /// - Parameter within: `true` if they may come within a handler of the others, and the others between them.
     private static func interleavings(of others: String, within: Bool) -> [String] {
         (0...4).flatMap { first in
             (first...4).map { second in
@@ -119,7 +119,7 @@ struct PlaceTests {
         }
     }
 
-    /// A daemon writes its settings in two calls of one handler; a child that it has started reads them meanwhile.
+    /// A program in which a daemon writes its settings in two calls of one handler, and its child reads them meanwhile.
     private func readSettings(_ simulation: Simulation, isAtomic: Bool) throws {
         let network = SimulatedNetwork(simulation)
         let seen = Log<[UInt8]?>()
@@ -227,7 +227,7 @@ struct PlaceTests {
         #expect(departures.first?.place == "store: write /log is short" && departures.count == 2, "\(finding)")
     }
 
-    /// A client sends ten bytes three times, and receives them again.
+    /// A program in which a client sends ten bytes three times, and receives them again.
     private func talk(_ simulation: Simulation, _ faults: CallFaults) throws {
         let (network, loop) = (SimulatedNetwork(simulation), simulation.loop)
         let address = try Endpoint("10.1.0.1", port: 7)
@@ -275,7 +275,7 @@ struct PlaceTests {
 
     /// Explores a program with a bug that needs a crash in one of its steps.
     ///
-    /// - Returns: the number of the schedule that finds it.
+    /// - Returns: the number of the schedule that finds the bug.
     private static func schedule(thatFinds step: Int, seed: UInt64) -> Int? {
         let result = Exploration(schedules: 10 * steps, seed: seed).run { simulation in
             let (past, isBroken) = (Counter(), Flag())

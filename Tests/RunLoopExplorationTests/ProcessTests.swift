@@ -6,7 +6,8 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// In a test process that is called again, the test comes to its exploration; here it is named and run alone.
+/// Returns the arguments with which a test process, called again, reaches the test's exploration; the test is named and
+/// run alone.
 private func arguments(for test: String) -> [String] {
     [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "ProcessTests/\(test)\\("]
 }
@@ -101,7 +102,7 @@ struct ProcessTests {
         let memory: Int
     }
 
-    /// `CRASHES=1000000` for a longer campaign.
+    /// A campaign with many crashes; `CRASHES=1000000` makes it longer.
     @Test("a campaign with many crashes has few threads and little memory: its processes are replaced in time")
     func campaign() {
         let crashes = getenv("CRASHES").flatMap { Int(String(cString: $0)) } ?? 1_000
@@ -110,7 +111,7 @@ struct ProcessTests {
             let exploration = Exploration(schedules: crashes / 10, limits: limits)
             return exploration.run(inProcessesFor: "campaign", arguments: arguments(for: "campaign")) { simulation in
                 let host = SimulatedNetwork(simulation).addHost("store") { loop in
-                    // The objects of a process that is killed are never released.
+                    // The objects of a killed process are never released.
                     let memory = [UInt8](repeating: 1, count: 400_000)
                     for _ in 0..<2 { _ = LoopThread(name: "worker") { $0.add(CustomSource(), forMode: .default) } }
                     loop.perform(afterDelay: .seconds(100)) { withExtendedLifetime(memory) {} }

@@ -52,7 +52,7 @@ struct SessionTests {
             default:
                 [("a", .write(1), 1), ("b", .read, 1), ("b", .write(2), 2), ("c", .read, 2), ("c", .read, 1)]
             }
-        // The last two are seen by a client whose own reads are monotonic.
+        // A client whose own reads are monotonic sees the last two.
         let others = number < 2 ? SessionGuarantees.all.subtracting(Self.each[number]) : .monotonicReads
         #expect(!isLegal(operations, with: others.union(Self.each[number])))
         #expect(isLegal(operations, with: others))
@@ -136,9 +136,9 @@ struct SessionTests {
         var outcome = 0
     }
 
-    /// Tries all orders.
+    /// Returns `true` if the operations are legal, by trying all orders.
     private func isLegal(_ entries: [Entry], _ guarantees: SessionGuarantees) -> Bool {
-        /// Whether a guarantee says that an operation comes before another one.
+        /// Returns `true` if a guarantee orders an operation before another one.
         func comes(_ first: Entry, before second: Entry) -> Bool {
             guard first.client == second.client, let end = first.end, end < second.begin else { return false }
             return switch (Register.isRead(first.operation), Register.isRead(second.operation)) {

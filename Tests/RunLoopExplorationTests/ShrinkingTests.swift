@@ -8,7 +8,8 @@ import Testing
 
 @Suite("Schedules that are made short")
 struct ShrinkingTests {
-    /// Thirteen tasks of twenty-five steps. It fails if task a makes its fourth step before b and c make their second one.
+    /// Runs thirteen tasks of twenty-five steps. Fails if task a makes its fourth step before b and c make their second
+    /// one.
     private static func race(_ simulation: Simulation) throws {
         var (steps, isLate) = (0, false)
         var begun: Set<String> = []
@@ -40,7 +41,7 @@ struct ShrinkingTests {
 
     @Test("another fault of the same kind is not taken for the same, and other numbers are")
     func sentence() throws {
-        // From then on the program fails without departures, too, in another way.
+        // Once cut, the program fails without departures, too, in another way.
         var isCut = false
         let result = Exploration(schedules: 500).run { simulation in
             let faults = (1...4).filter { simulation.mayHappen("fault \($0)") }
@@ -74,7 +75,7 @@ struct ShrinkingTests {
         #expect(found.attempts == 0 && found.token == found.first && found.isReproducible)
         #expect(told.withLock(\.self).isEmpty)
 
-        // Each run takes real time, so that there is time to tell.
+        // Each run takes real time, so that progress is reported.
         let shortened = try find(within: .seconds(60), eachTaking: 100_000)
         #expect(shortened.token.departures.count == 5, "\(shortened)")
         let isTold = told.withLock {
@@ -97,7 +98,7 @@ struct ShrinkingTests {
 
     @Test("thousands of departures at almost as many places are taken away in big steps")
     func bigSteps() throws {
-        // Then fewer faults are enough.
+        // After the first failure, fewer faults are enough.
         var hasFailed = false
         var exploration = Exploration(schedules: 1000, strategies: [.random])
         exploration.longestCauseSearch = .zero

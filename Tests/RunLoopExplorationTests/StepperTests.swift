@@ -41,7 +41,7 @@ extension Exploration.Stepper {
 
     /// Goes to the first place that fulfills a condition.
     ///
-    /// - Returns: whether there is one.
+    /// - Returns: `true` if there is one.
     fileprivate func goToPlace(_ isTarget: (Place) -> Bool) -> Bool {
         go(to: 0)
         while !isTarget(place), !isAtEnd { goForward() }

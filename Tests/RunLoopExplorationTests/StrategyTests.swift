@@ -7,7 +7,7 @@ import Testing
 
 private struct Found: Error {}
 
-/// The number of the first schedule in which something holds; `nil` if it holds in none.
+/// Returns the number of the first schedule in which a condition holds; `nil` if it holds in none.
 private func firstSchedule(
     of schedules: Int, with strategies: Set<Exploration.Strategies>, seed: UInt64 = 0,
     in program: (Simulation) -> Bool
@@ -18,7 +18,7 @@ private func firstSchedule(
     return finding.schedules
 }
 
-/// Starts tasks that take so many steps, and returns which of them had each step.
+/// Starts tasks of the given numbers of steps, and returns the order of the steps.
 private func order(_ simulation: Simulation, of tasks: [String: Int]) -> String {
     var order = ""
     for (name, steps) in tasks.sorted(by: { $0.key < $1.key }) {
@@ -35,7 +35,7 @@ private func order(_ simulation: Simulation, of tasks: [String: Int]) -> String 
 
 @Suite("The strategies of an exploration")
 struct StrategyTests {
-    /// The number of times that a strategy leads to each order of two turns of one lane and eight of another.
+    /// Counts the draws in which a strategy leads to each order of two turns of one lane and eight of another.
     private func counts(of draws: Int, _ make: (SeededNumbers) -> any Chooser) -> [String: Int] {
         var counts: [String: Int] = [:]
         for draw in 0..<draws {
@@ -103,7 +103,7 @@ struct StrategyTests {
 
     @Test("a schedule with a new order of two turns is departed from")
     func novelOrders() {
-        // In each of three rounds the second task must be the first one, though it has more steps.
+        // In each of three rounds the second task must come first, though it has more steps.
         func overtakes(_ simulation: Simulation) -> Bool {
             var (overtaken, rounds) = (0, [Int](repeating: 0, count: 3))
             for task in 0...1 {

@@ -9,7 +9,7 @@ import Testing
 @testable import RunLoopExploration
 @testable import RunLoopSimulation
 
-/// Two hosts talk, and a fault comes if the one crashes.
+/// A program in which two hosts talk, and a fault occurs if one of them crashes.
 private func talk(_ simulation: Simulation) throws {
     let network = SimulatedNetwork(simulation)
     let server = network.addHost("the \"server\"", addresses: ["10.1.0.1"]) { loop in
@@ -37,7 +37,7 @@ private func talk(_ simulation: Simulation) throws {
     if answers.value == 0 { throw Broken(description: "no answer\nat all") }
 }
 
-/// Found once, for all tests.
+/// The finding of one exploration, shared by all tests.
 private let found = Result(catching: explore)
 
 private func finding() throws -> Exploration.Finding { try found.get() }
@@ -100,7 +100,7 @@ struct TraceFileTests {
         let finding = try Exploration.Finding(contentsOf: file)
         #expect(finding.token == result.findings[0].token && finding.fault == result.findings[0].fault)
         #expect(finding.run.trace.entries.count > 10)
-        // Its file stays as it is when another campaign finds the same.
+        // The file stays as it is when another campaign finds the same.
         let text = try String(contentsOfFile: file, encoding: .utf8)
         _ = try campaign.run(arguments: arguments, talk)
         #expect(try String(contentsOfFile: file, encoding: .utf8) == text)

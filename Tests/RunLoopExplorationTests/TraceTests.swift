@@ -23,7 +23,7 @@ private func run(
     }
 }
 
-/// Two tasks, of which one reads what the other one writes.
+/// A program of two tasks, one of which reads the other's writes.
 private func race(_ simulation: Simulation) throws {
     var value = 0
     simulation.loop.task(name: "writer") {
