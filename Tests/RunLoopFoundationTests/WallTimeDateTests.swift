@@ -11,7 +11,7 @@ struct WallTimeDateTests {
         #expect(RunLoop.WallTime(Date(timeIntervalSince1970: -1.5)).nanoseconds == -1_500_000_000)
         #expect(Date(RunLoop.WallTime(nanoseconds: -250_000_000)) == Date(timeIntervalSince1970: -0.25))
         #expect(Date(RunLoop.WallTime(nanoseconds: 1_500_000_000)) == Date(timeIntervalSince1970: 1.5))
-        // A nanosecond is finer than a date is, unless it is close to the reference date.
+        // A date is coarser than a nanosecond, except close to the reference date.
         for day in stride(from: -80_000.0, through: 80_000, by: 1_777) where abs(day) > 2_000 {
             let date = Date(timeIntervalSinceReferenceDate: day * 86_400 + 1 / 3)
             #expect(Date(RunLoop.WallTime(date)) == date)
