@@ -49,7 +49,7 @@ private final class Pipe {
 
 private let drag: RunLoop.Mode = "drag"
 
-/// Called by the check and by the dispatch of a source.
+/// Called by the check and the dispatch of a source.
 private let checkHandler = RunLoop.Local<(() -> Void)?> { _ in nil }
 
 @Suite("A main context of GLib in a loop")
@@ -143,7 +143,7 @@ struct GLibContextTests {
                 return true
             }
             addTimeout(1, to: context, priority: 300) {
-                // Of a lower priority than the idle source: GLib itself never comes to it.
+                // GLib itself never reaches a source of lower priority than the idle one.
                 ticks += 1
                 return true
             }
@@ -475,7 +475,7 @@ struct GLibContextTests {
             defer { close(copy) }
             pipe!.put()
             let number = addDescriptor(pipe!.readEnd, to: context, priority: 1000) { true }
-            // Prepared once, and then gone without GLib's knowledge of the copy.
+            // Prepared once, and then gone while GLib does not know of the copy.
             addIdle(to: context) {
                 loop.perform {
                     removeSource(number, from: context)

@@ -9,7 +9,7 @@ private let inner: RunLoop.Mode = "inner"
 
 /// Random sources of a main context, which add and remove one another and run their loop nested.
 private final class Sources {
-    /// How the program runs a loop: GLib's own, or a run loop that has the context.
+    /// The loop of the program: GLib's own, or a run loop that has the context.
     enum Host {
         case glib
         case runLoop(RunLoop, nestedOfGLib: SeededGenerator)
@@ -21,7 +21,7 @@ private final class Sources {
     private var sources: [Int: UInt32] = [:]
     private var next = 0
     private var left = 300
-    /// For each nested run, after how many events it ends, and how.
+    /// For each nested run, the number of events after which it ends, and how.
     private var runs: [(left: Int, end: () -> Void)] = []
     private(set) var log: [String] = []
 
@@ -51,7 +51,7 @@ private final class Sources {
         }
     }
 
-    /// - Returns: whether the source stays.
+    /// - Returns: `true` if the source stays.
     private func happens(_ number: Int) -> Bool {
         log.append("\(number) at \(runs.count)")
         count()
@@ -95,7 +95,7 @@ private final class Sources {
             loop.run(in: runs.count % 2 == 0 ? inner : .default)
         }
         runs.removeLast()
-        // The stop of a run is also that of a later one, if its last event has ended several.
+        // The stop of a run also stops a later one, if its last event has ended several.
         if left <= 0, let last = runs.last { last.end() }
     }
 }

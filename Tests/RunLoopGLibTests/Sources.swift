@@ -1,9 +1,9 @@
 #if Adapters
 import CGLib
 
-/// A closure that GLib calls, and its source.
+/// A closure that GLib calls.
 final class Callback {
-    /// Returns whether the source stays.
+    /// Returns `true` if the source stays.
     private let body: () -> Bool
 
     init(_ body: @escaping () -> Bool) {
@@ -16,13 +16,13 @@ final class Callback {
 
     static let release: GDestroyNotify = { Unmanaged<Callback>.fromOpaque($0!).release() }
 
-    /// The closure as a source's data.
+    /// A retained pointer to the closure, for a source's data.
     var pointer: gpointer { Unmanaged.passRetained(self).toOpaque() }
 }
 
 /// Attaches a source to a context.
 ///
-/// - Parameter body: returns whether the source stays.
+/// - Parameter body: returns `true` if the source stays.
 @discardableResult
 private func attach(
     _ source: UnsafeMutablePointer<GSource>?, to context: OpaquePointer?, priority: Int32, _ body: @escaping () -> Bool
@@ -45,7 +45,7 @@ func addIdle(to context: OpaquePointer?, priority: Int32 = 200, _ body: @escapin
     attach(g_idle_source_new(), to: context, priority: priority, body)
 }
 
-/// A source that is ready when a descriptor is readable.
+/// Adds a source that is ready when a descriptor is readable.
 @discardableResult
 func addDescriptor(
     _ descriptor: Int32, to context: OpaquePointer?, priority: Int32 = 0, _ body: @escaping () -> Bool
