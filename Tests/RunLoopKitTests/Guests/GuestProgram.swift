@@ -2,9 +2,9 @@
 import Glibc
 import RunLoopKit
 
-/// How a program's loop is run.
+/// The way in which a program's loop is run.
 protocol Way {
-    /// Until it is stopped, or nothing is left in the mode.
+    /// Runs until the loop is stopped, or nothing is left in the mode.
     func run(in mode: RunLoop.Mode)
 }
 
@@ -28,13 +28,13 @@ final class Program {
     private let poster = LoopThread(name: "poster") { $0.add(CustomSource(), forMode: .default) }
     private var depth = 0
 
-    /// What happened, with the times.
+    /// The events, with their times.
     private(set) var log: [String] = []
     /// Each item that was called, with the number of calls.
     var calls: [String] { counts.map { "\($0) \($1)" }.sorted() }
     private var counts: [String: Int] = [:]
     private(set) var early = 0
-    /// Whether every item has been called as often as it should.
+    /// `true` once every item has been called as often as it should.
     var isOver: Bool { open == 0 }
 
     init(_ seed: UInt64, _ loop: RunLoop, _ way: any Way) {
@@ -150,7 +150,7 @@ final class Program {
         default:
             loop.perform(at: date) { [self] in
                 note("nested \(name)", date)
-                // The innermost stops first.
+                // The innermost run stops first.
                 depth += 1
                 let inner = depth
                 let poll = Timer(fire: loop.now + delay, interval: .milliseconds(1), repeats: true) { [self] _ in
@@ -176,7 +176,7 @@ private struct Numbers: RandomNumberGenerator {
     }
 }
 
-/// A variable that several closures of a thread share, or of two that take turns.
+/// A variable shared by several closures of one thread, or of two threads that take turns.
 final class Box<Value>: @unchecked Sendable {
     var value: Value
 
