@@ -67,7 +67,7 @@ enum Minute {
         }
     }
 
-    /// Works for a random time, and ends at random.
+    /// Works for a random time, and handles SIGTERM at random.
     @Sendable private static func work(_ process: SimulatedProcess) throws {
         var random = process.loop.randomNumbers
         let end = try SignalSource(signal: .terminate) { _ in process.exit(Int32(process.arguments[0].utf8.count)) }
