@@ -54,7 +54,7 @@ private let scripts: [String: SimulatedProcess.Program] = [
     },
 ]
 
-/// Where children live.
+/// The places where children live.
 enum ChildGround: CaseIterable, CustomTestStringConvertible {
     case system
     case simulation
@@ -115,12 +115,12 @@ extension ChildProcess {
 }
 
 extension RunLoop {
-    /// Says when a child has ended, and how.
+    /// Logs the end of a child, and its status.
     fileprivate func await(_ child: ChildProcess, _ log: ChildGround.Log) throws {
         try add(ChildSource(child) { log("\($1)") }, forMode: .default)
     }
 
-    /// Says what lines come from a pipe.
+    /// Logs the lines from a pipe.
     @discardableResult
     fileprivate func read(
         _ end: PipeEnd?, _ log: ChildGround.Log, _ name: String = "", then next: @escaping (String) -> Void = { _ in }
@@ -363,7 +363,7 @@ struct ProcessTests {
             simulation.advance(by: .seconds(35))
             #expect(host.processes.map(\.isZombie) == [false, true, false])
         }
-        // Its threads are about to end.
+        // The host's threads are about to end.
         #expect(eventually { disk == nil })
     }
 

@@ -15,12 +15,12 @@ private let key: pthread_key_t = {
     return key
 }()
 
-/// The number of this process's threads with a name.
+/// Returns the number of this process's threads with a name.
 private func threadCount(named name: String) -> Int {
     directoryEntries("/proc/self/task").count { contents(of: "/proc/self/task/\($0)/comm") == name + "\n" }
 }
 
-/// The threads of processes that a crash or a signal ends.
+/// Threads of processes that end by a crash or a signal.
 @Suite("Threads of processes that are killed")
 struct CrashTests {
     @Test("their threads end, and run nothing more: no handler, no defer, no deinit, no destructor of a thread's value")
@@ -45,7 +45,7 @@ struct CrashTests {
                     loop.run(in: .tracking)
                     withExtendedLifetime(threads) {}
                 }
-                // Nobody waits for the end of this one.
+                // No thread waits for the end of this one.
                 _ = LoopThread(name: "doomed worker") { $0.add(CustomSource(), forMode: .default) }
                 loop.task {
                     defer { ran.add() }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// Datagram sockets of one system and what becomes of them, as text.
+/// Datagram sockets of one system and their results, as text.
 private final class DatagramBench {
     let system: any SystemCalls
     let readiness: (Int32) -> DescriptorEvents
@@ -29,7 +29,7 @@ private final class DatagramBench {
 
     func open(_ family: Int32) -> String {
         let socket = system.datagramSocket(family)
-        // Errors of the other kind of addresses come from this option of their own.
+        // This option has its own error for addresses of the other kind.
         system.setOption(socket, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1)
         sockets.append(socket)
         return socket >= 0 ? "opened" : result(-1)
@@ -43,7 +43,7 @@ private final class DatagramBench {
         return ""
     }
 
-    /// The number of the socket that has an address; otherwise its path, or a word.
+    /// Returns the number of the socket with an address; otherwise its path, or a word.
     func name(_ address: Endpoint) -> String {
         if let path = address.path { return path.replacing(directory, with: "") }
         if address.port == 0 { return "\(address)" }
@@ -68,7 +68,8 @@ private final class DatagramBench {
     }
 
     private var refuser: Int32 = -1
-    /// An address that refuses datagrams: of a socket that receives from itself alone, so that nobody else gets its port.
+    /// Returns an address that refuses datagrams: of a socket that receives only from itself, so that no other one gets
+    /// its port.
     private func refuserAddress(_ family: Int32) -> Endpoint {
         if refuser < 0 {
             refuser = system.datagramSocket(family)
@@ -178,11 +179,11 @@ private enum DatagramPlace {
 
 @Suite("Simulated datagram sockets, call by call")
 struct DatagramCallTests {
-    /// The calls of all rounds together; 100,000 take a minute.
+    /// The number of calls in all rounds together; 100,000 take a minute.
     static let calls = amount(of: "DATAGRAM_CALLS", usually: 6_000)
     static let callsPerRound = 100
 
-    /// In a process of its own: where others start children, a child that begins has a closed socket for a moment.
+    /// Runs in a process of its own: where others start children, a child that begins has a closed socket for a moment.
     @Test(
         "random calls have the results that they have on the system's loopback",
         arguments: [AF_INET, AF_INET6, AF_UNIX])
@@ -218,7 +219,7 @@ struct DatagramCallTests {
         }
     }
 
-    /// - Returns: whether both systems answered the same.
+    /// - Returns: `true` if both systems answered the same.
     private static func run(_ family: Int32, seed: UInt64, in directory: String) -> Bool {
         withSimulation(seed: seed) { simulation in
             let network = SimulatedNetwork(simulation)
@@ -232,9 +233,9 @@ struct DatagramCallTests {
             var random = SeededGenerator(seed: seed)
             var log: [String] = []
             var open: [Int] = []
-            // Datagrams that were not received, at most: the receivers' buffers of both systems differ.
+            // The largest number of datagrams not received: the receivers' buffers of both systems differ.
             var unread = 0
-            // Sockets that can be refused: of a batch to a closed port the system may have sent any part before.
+            // Sockets that can be refused: of a batch to a closed port, the system may have sent any part before.
             var refusable: Set<Int> = []
             func both(_ words: String, _ body: (DatagramBench) -> String) -> Bool {
                 let results = benches.enumerated().map { place, bench in
@@ -261,7 +262,7 @@ struct DatagramCallTests {
                     isSame = both("bind \(index) to \(place)") { $0.bind(index, to: place, family) }
                 case (2, let index?):
                     let place = place(family, open, &random)
-                    // Nobody can have port 0, which a socket without a name has.
+                    // No socket can have port 0, which is the port of a socket without a name.
                     if case .socket(let other) = place, benches[0].hasNoPort(other) { continue }
                     refusable.insert(index)
                     isSame = both("connect \(index) to \(place)") { $0.connect(index, to: place, family) }

@@ -129,7 +129,7 @@ struct DatagramNetworkTests {
             caller.socket.send("3", to: address)
             simulation.advance(by: .seconds(1))
             #expect(caller.numbers == [3])
-            // There is no way to an address of nobody.
+            // There is no way to an unassigned address.
             caller.socket.send("4", to: try Endpoint("192.0.2.1", port: 7))
             #expect(caller.errors == ["192.0.2.1:7 \(ENETUNREACH)"])
         }
@@ -150,7 +150,7 @@ struct DatagramNetworkTests {
             #expect(caller.numbers == (allowsFragments ? [0, 1, 2] : [0]))
             let failure = "\(address) \(EMSGSIZE)"
             #expect(caller.errors == [String](repeating: failure, count: allowsFragments ? 1 : 3))
-            // The more pieces, the more is lost.
+            // The more pieces, the greater the loss.
             link.lossRate = 0.05
             network.setLink(link, from: network.test, to: host)
             guard allowsFragments else { return }

@@ -18,9 +18,9 @@ private let users =
 /// Random calls on the files and directories below one directory, and a system's answers as text.
 private struct DirectoryBench {
     private(set) var system: any SystemCalls
-    /// The system as one of the users has it; `nil` to stay who we are.
+    /// Returns the system as one of the users has it; `nil` to stay the present user.
     private let become: ((Int) -> any SystemCalls)?
-    /// A directory that is there and empty, with a slash at its end.
+    /// An existing empty directory, with a slash at its end.
     let root: String
     private var open: [(descriptor: Int32, system: any SystemCalls)] = []
     private var random: SeededGenerator
@@ -51,7 +51,7 @@ private struct DirectoryBench {
         return "\(user) \(Int.random(in: 0..<4, using: &random) == 0 ? rightsCall() : call())"
     }
 
-    /// A call about rights.
+    /// Makes a call about rights.
     private mutating func rightsCall() -> String {
         let path = path()
         let permissions = [0, 0o100, 0o200, 0o400, 0o700, 0o711, 0o750, 0o070, 0o007, 0o755, 0o777, 0o1777, 0o1770]
@@ -62,7 +62,7 @@ private struct DirectoryBench {
         }
         let chosen = permissions.randomElement(using: &random)!
         if !open.isEmpty, Bool.random(using: &random) {
-            // A descriptor is of the process that has opened it.
+            // A descriptor belongs to the process that has opened it.
             let (descriptor, owner) = open.randomElement(using: &random)!
             guard owner === system else { return "none" }
             return "allow \(chosen) to an open file: \(word(system.setPermissions(UInt32(chosen), of: descriptor)))"
@@ -91,7 +91,7 @@ private struct DirectoryBench {
     }
 
     private mutating func openFile(_ path: String) -> String {
-        // In a sticky directory `fs.protected_regular` may forbid to create what is there, even to root.
+        // In a sticky directory `fs.protected_regular` may forbid even root to create an existing file.
         let last = become == nil ? O_RDWR | O_CREAT : O_RDWR
         let flags = [O_RDONLY, O_WRONLY, O_WRONLY | O_CREAT | O_EXCL, last].randomElement(using: &random)!
         let descriptor = system.open(root + path, flags: flags)
@@ -100,7 +100,7 @@ private struct DirectoryBench {
         return answer
     }
 
-    /// Asks for what a descriptor of a file or of a directory allows, and closes it.
+    /// Tries the operations on a descriptor of a file or of a directory, and closes it.
     private func use(_ descriptor: Int32, _ system: any SystemCalls) -> String {
         defer { system.close(descriptor) }
         let written = Int32([1, 2].withUnsafeBytes { system.write(descriptor, $0, at: 0) })
@@ -112,7 +112,7 @@ private struct DirectoryBench {
         return "use: \(answers)"
     }
 
-    /// What lies below the directory.
+    /// Returns the contents of the directory and its directories.
     func tree(_ directory: String = "") -> [String] {
         (system.contentsOfDirectory(root + directory) ?? []).sorted().flatMap { name in
             [directory + name] + tree("\(directory)\(name)/")
@@ -128,7 +128,7 @@ private struct DirectoryBench {
 struct DirectoryCallTests {
     private static let seeds = 0..<60 as Range<UInt64>
 
-    /// The answers to random calls, and then what is there.
+    /// Returns the answers to random calls, and then the contents.
     private static func answers(_ system: any SystemCalls, in root: String, seed: UInt64) -> [String] {
         var bench = DirectoryBench(system, in: root, seed: seed)
         defer { bench.end() }
@@ -162,13 +162,13 @@ struct DirectoryCallTests {
     private static let (setGroups, setUser, setGroup) = (159, 147, 149)
     #endif
 
-    /// Makes the calling thread one of a user, and leaves the process's other threads as they are.
+    /// Makes the calling thread run as a user, and leaves the process's other threads as they are.
     ///
     /// - Parameter saved: the user that the thread may become again.
     private static func become(_ user: ChildProcess.User, saved: UInt32) {
         typealias Call = @convention(c) (Int, Int, Int, Int) -> Int
         let call = unsafeBitCast(dlsym(nil, "syscall"), to: Call.self)
-        /// The calls of the kernel, which are for one thread; the C library's are for all.
+        /// Makes a call of the kernel, which affects one thread; the C library's calls affect all.
         func perform(_ number: Int, _ one: Int, _ other: Int = 0, _ third: Int = 0) {
             precondition(call(number, one, other, third) == 0, "errno \(errno)")
         }
@@ -180,12 +180,12 @@ struct DirectoryCallTests {
         perform(Self.setUser, Int(user.identifier), Int(user.identifier), Int(saved))
     }
 
-    /// The answers of the system to random calls of several users, and then what is there.
+    /// Returns the answers of the system to random calls of several users, and then the contents.
     private static func realAnswers(in root: String, seed: UInt64) -> [String] {
         let own = geteuid()
         let answers = Log<String>()
         let thread = PlainThread {
-            // Each has a system of its own, as on a host.
+            // Each user has a system of its own, as on a host.
             let systems = users.map { _ in RealSystem() }
             var bench = DirectoryBench(RealSystem.shared, in: root, seed: seed) { user in
                 if own == 0 { become(users[user], saved: own) }

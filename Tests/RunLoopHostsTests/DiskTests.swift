@@ -35,7 +35,7 @@ struct DiskTests {
         #expect(throws: SystemError.self) { try file.withContents { $0.count } }
     }
 
-    /// One disk's answers, as text, to calls that another disk receives as well.
+    /// Returns one disk's answers, as text, to calls that another disk receives as well.
     private static func answers(_ disk: Disk, in directory: String) -> [String] {
         var answers: [String] = []
         func note(_ body: () throws -> String) {
@@ -140,7 +140,7 @@ struct DiskTests {
         #expect(simulated.withLock(\.self) == real && real.count == 21)
     }
 
-    /// A host that writes ten pieces of ten bytes, the first four of which it syncs, and then crashes.
+    /// Runs a host that writes ten pieces of ten bytes, syncs the first four, and then crashes.
     private func crash(seed: UInt64, _ prepare: (SimulatedDisk) -> Void = { _ in }) -> (names: [String], log: [UInt8]?)
     {
         withSimulation(seed: seed) { simulation in
@@ -178,7 +178,7 @@ struct DiskTests {
             let zeros = bytes.firstIndex(of: 0) ?? bytes.count
             hasHole = hasHole || zeros < bytes.count
             #expect(bytes[..<zeros].enumerated().allSatisfy { $1 == UInt8($0 / 10 + 1) }, "seed \(seed)")
-            // Behind the hole there is nothing.
+            // Nothing follows the hole.
             #expect(bytes[zeros...].allSatisfy { $0 == 0 } && bytes.count - zeros <= 10, "seed \(seed)")
         }
         #expect(lengths.contains(40) && lengths.contains(100) && lengths.count > 20 && hasHole)
@@ -186,9 +186,9 @@ struct DiskTests {
         #expect(crash(seed: 5).log == crash(seed: 5).log)
     }
 
-    /// What is on the disk of a host after it has crashed.
+    /// Returns the contents of a host's disk after a crash.
     ///
-    /// - Parameter work: the work of its program, before the crash.
+    /// - Parameter work: the work of the host's program, before the crash.
     private func disk(afterCrashOf seed: UInt64, _ work: @escaping @Sendable (Disk) throws -> Void) -> [String] {
         withSimulation(seed: seed) { simulation in
             let host = SimulatedNetwork(simulation).addHost("host") { loop in
@@ -210,7 +210,7 @@ struct DiskTests {
 
     private static let seeds = 0..<60 as Range<UInt64>
 
-    /// Everything that may be on the disk after a crash.
+    /// Returns all possible contents of the disk after a crash.
     private func outcomes(_ work: @escaping @Sendable (Disk) throws -> Void) -> Set<[String]> {
         Set(Self.seeds.map { disk(afterCrashOf: $0, work) })
     }
@@ -280,7 +280,7 @@ struct DiskTests {
             try disk.createDirectory("/data/one")
             _ = try disk.open("/data/new", .readingAndWritingNew)
             try disk.rename("/data/new", to: "/data/one/file")
-            // Follows the file's creation, and not that of its directory.
+            // Follows the file's creation, but not its directory's.
             try disk.syncDirectory(of: "/data/one/file")
         }
         #expect(outcomes == [[], ["/data/one/", "/data/one/file: []"]])

@@ -48,7 +48,7 @@ private final class FileBench {
         }
     }
 
-    /// The events since the last call.
+    /// Returns the events since the last call.
     ///
     /// - Parameter count: the expected number of events. A child that another test is about to start has the files open
     ///   for a moment, so they may close later.
@@ -109,7 +109,7 @@ private final class FileBench {
         return [what] + events(count)
     }
 
-    /// A name in the watched directory, or in a directory there.
+    /// Returns a name in the watched directory, or in a directory there.
     private static func name(_ random: inout SeededGenerator) -> String {
         let (names, isDeep) = (["a", "b", "c"], Int.random(in: 0..<3, using: &random) == 0)
         let name = names.randomElement(using: &random)!
@@ -133,7 +133,7 @@ struct FileEventTests {
     func random() throws {
         for seed in 0..<40 as Range<UInt64> {
             let directory = TemporaryDirectory()
-            // Something is there, so that both have the directory.
+            // A file, so that both systems have the directory.
             directory.write("", to: "kept")
             let simulated = try withSimulation(seed: seed) { simulation in
                 let network = SimulatedNetwork(simulation)
@@ -149,7 +149,7 @@ struct FileEventTests {
         }
     }
 
-    /// The events of a directory that is removed, with a file in it, while a process has the file open.
+    /// Returns the events of a directory that is removed, with a file in it, while a process has the file open.
     private static func endOfDirectory(on loop: RunLoop, root: String, isSimulated: Bool) throws -> [[String]] {
         var events: [String] = []
         let watcher = try FileWatcher { _, new in events += new.map { "\($0.kind) \($0.name ?? "-")" } }

@@ -7,7 +7,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Adds a host that takes connections, and does nothing with them.
+/// Adds a host that accepts connections, and ignores them.
 private func addServer(to network: SimulatedNetwork) {
     network.addHost("server") { loop in
         _ = try Listener(address: Endpoint("0.0.0.0", port: 7), on: loop) { _, descriptor, _ in

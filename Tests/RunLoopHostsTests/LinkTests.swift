@@ -23,7 +23,8 @@ struct LinkTests {
         }
     }
 
-    /// The time, in milliseconds, when the last of some clients has all bytes of a server that sends pieces of these sizes.
+    /// Returns the time, in milliseconds, when the last of some clients has all bytes of a server that sends pieces of
+    /// these sizes.
     private func end(over link: NetworkLink, _ sizes: [Int], clients: Int = 1) -> Int {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
@@ -90,7 +91,8 @@ struct LinkTests {
                 simulation.loop.perform(afterDelay: .seconds(50)) { pending = connection.pendingOutput }
             }
             simulation.advance(by: .seconds(60))
-            // The sender's own buffer has room for twice its window, which is at most what the reader has not taken.
+            // The sender's own buffer has room for twice its window, which is at most the bytes that the reader has not
+            // taken.
             #expect(pending >= 1_000_000 - 64 * 1024 - 2 * (64 * 1024 + 14_480) && pending <= 1_000_000 - 128 * 1024)
         }
     }

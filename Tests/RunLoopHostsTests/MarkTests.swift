@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopHosts
 
-/// A server of the test that echoes, writes a file that it does not sync, and watches `/etc`.
+/// Runs a server that echoes, writes a file without syncing it, and watches `/etc`.
 @Sendable private func serve(_ loop: RunLoop) throws {
     try echo(on: loop)
     let file = try Disk.current.open("/data/log", .readingAndWritingLocked)
@@ -16,11 +16,11 @@ import Testing
     try watcher.watch("/etc/")
     try loop.add(watcher, forMode: .default)
     loop.perform(afterDelay: .seconds(10)) { try? file.write([5], at: 0) }
-    // It never says again that it is alive.
+    // There are no further signs of life.
     _ = try? ServiceManager().ready()
     var options = Listener.Options()
     options.backlog = 1
-    // Nobody accepts its connections.
+    // This listener's connections are never accepted.
     _ = try Listener(address: Endpoint("0.0.0.0", port: 9), on: loop, modes: "never", options: options) { _, _, _ in }
 }
 

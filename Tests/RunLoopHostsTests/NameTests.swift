@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Names on simulated hosts")
 struct NameTests {
-    /// The addresses that a host finds for names, or the failure's reason, one line for each.
+    /// Returns the addresses that a host finds for names, or the failure's reason, one line for each.
     private func find(_ names: [String], hosts: String?, _ prepare: (SimulatedNetwork) -> Void = { _ in }) -> [String] {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
@@ -92,7 +92,7 @@ struct NameTests {
         10.1.2.9 both twice twice
         10.1.2.3 last
         """
-    /// The addresses of each name in that file, sorted, as the C library of Debian 12 gives them.
+    /// The addresses of each name in the file, sorted, as Debian 12's C library gives them.
     private static let expected = [
         "localhost": "127.0.0.1", "localhost.localdomain": "127.0.0.1", "not-this": "", "leading.space": "10.1.2.3",
         "LEADING.SPACE": "10.1.2.3", "a1": "10.1.2.3", "a2": "10.1.2.3", "x1": "", "hash": "10.1.2.4", "hash#tail": "",
@@ -101,7 +101,7 @@ struct NameTests {
         "trailing.": "10.1.2.9", "twice": "10.1.2.9", "last": "10.1.2.3",
     ]
 
-    /// The answers of the C library with that file in place of this machine's; `nil` if this process may not put it
+    /// Returns the C library's answers with the file in place of this machine's; `nil` if this process may not put it
     /// there, not even for one of its children.
     private static func answers() -> [String: String]? {
         let directory = TemporaryDirectory()

@@ -7,7 +7,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// An echo server that listens on port 7.
+/// Runs an echo server on port 7.
 @Sendable func echo(on loop: RunLoop) throws {
     _ = try Listener(address: Endpoint("0.0.0.0", port: 7), on: loop) { _, descriptor, _ in
         let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
@@ -54,7 +54,7 @@ final class Client {
     }
 }
 
-/// A network whose hosts have addresses of IPv4 only, so that nothing is tried twice.
+/// A network whose hosts have only IPv4 addresses, so that nothing is tried twice.
 extension SimulatedNetwork {
     @discardableResult
     fileprivate func addServer(_ name: String = "server", program: @escaping @Sendable (RunLoop) throws -> Void = echo)
@@ -105,7 +105,7 @@ struct NetworkTests {
             client.connection?.write([UInt8](repeating: 1, count: 10_000))
             simulation.advance(by: .milliseconds(49))
             #expect(client.received.count < 10_000)
-            // Each piece takes a nanosecond more than it should.
+            // Each piece takes a nanosecond longer than it should.
             simulation.advance(by: .milliseconds(2))
             #expect(client.received.count == 10_000)
         }
@@ -339,7 +339,7 @@ struct NetworkTests {
             }
             simulation.advance(by: .seconds(1))
             #expect("\(outside!)".contains("No such file"))
-            // The file of the former process is in the way, and nobody answers there.
+            // The file of the former process is in the way, without a listener.
             log.withLock { $0 = [] }
             server.crash()
             server.start()

@@ -11,7 +11,7 @@ import Testing
 /// A system's answers to invalid paths and numbers, as text.
 private struct PathBench {
     let system: any SystemCalls
-    /// A directory that is there and empty, with a slash at its end.
+    /// An existing empty directory, with a slash at its end.
     let root: String
     private(set) var answers: [String] = []
 
@@ -28,7 +28,7 @@ private struct PathBench {
         ("to lock", O_RDWR | O_CREAT),
     ]
 
-    /// Asks for everything there is to ask of each path; `file` is a file.
+    /// Makes every call about each path; `file` is a file.
     mutating func run() {
         let made = system.open(root + "file", flags: O_WRONLY | O_CREAT | O_EXCL)
         note("make a file", Int(made))
@@ -60,7 +60,7 @@ private struct PathBench {
 
     private mutating func opens(_ path: String) {
         for (purpose, flags) in Self.accesses {
-            // A lock would make it.
+            // A lock would create the file.
             if flags & O_CREAT != 0 && flags & O_EXCL == 0 && path == "missing" { continue }
             if flags & O_EXCL != 0 && path == "missing" { continue }
             let descriptor = system.open(root + path, flags: flags)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Pictures of hosts, and how they stand")
 struct PictureTests {
-    /// An echo whose server crashes, with the notes of the simulation.
+    /// Runs an echo whose server crashes, with the notes of the simulation.
     private static func crash(seed: UInt64, _ body: (Simulation) -> Void) {
         withSimulation(seed: seed) { simulation in
             let network = SimulatedNetwork(simulation)

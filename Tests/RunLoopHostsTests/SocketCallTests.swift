@@ -21,7 +21,7 @@ private final class SocketBench {
         (self.system, self.readiness, self.settle) = (system, readiness, settle)
         listener = system.socket(AF_INET)
         system.setOption(listener, SOL_SOCKET, SO_REUSEADDR, 1)
-        // Or small pieces would wait until the one before is acknowledged. Connections inherit it.
+        // Otherwise small pieces would wait until the previous one is acknowledged. Connections inherit the option.
         system.setOption(listener, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         #expect(system.bind(listener, to: try! Endpoint("127.0.0.1", port: 0)) == 0)
         #expect(system.listen(listener, backlog: 2) == 0)
@@ -40,7 +40,7 @@ private final class SocketBench {
         sockets.append(socket)
         system.setOption(socket, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         let status = system.connect(socket, to: address)
-        // The system's loopback is there at once.
+        // The system's loopback connects at once.
         guard status == 0 || errno == EINPROGRESS else { return result(-1) }
         settle()
         let reason = system.option(socket, SOL_SOCKET, SO_ERROR)!
@@ -92,7 +92,7 @@ private final class SocketBench {
 
 @Suite("Simulated sockets, call by call")
 struct SocketCallTests {
-    /// The readiness of the real descriptor.
+    /// Returns the readiness of the real descriptor.
     static func poll(_ descriptor: Int32) -> DescriptorEvents {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN | POLLOUT), revents: 0)
         guard Glibc.poll(&request, 1, 0) > 0 else { return [] }
@@ -118,10 +118,10 @@ struct SocketCallTests {
             defer { for bench in benches { bench.end() } }
             var random = SeededGenerator(seed: seed)
             var log: [String] = []
-            // Which of the sockets are open.
+            // The open sockets.
             var open: [Int] = []
             var waiting = 0
-            /// - Returns: whether both systems answered the same.
+            /// - Returns: `true` if both systems answered the same.
             func both(_ words: String, _ body: (SocketBench) -> String) -> Bool {
                 let results = benches.map { bench in
                     let result = body(bench)

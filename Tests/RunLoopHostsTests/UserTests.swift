@@ -12,7 +12,7 @@ struct UserTests {
     private static let daemon = ChildProcess.User(900, group: 900, supplementaryGroups: [50])
     private static let other = ChildProcess.User(901, group: 901, supplementaryGroups: [50])
 
-    /// The error's number, or 0.
+    /// Returns the error's number, or 0.
     private static func errno(_ body: () throws -> Void) -> Int32 {
         do {
             try body()
@@ -82,7 +82,7 @@ struct UserTests {
             func bind(_ system: any SystemCalls, _ address: Endpoint) -> Int32 {
                 let family = address.port == nil ? AF_UNIX : AF_INET
                 let sockets = [system.socket(family), system.datagramSocket(family)]
-                // A path is taken by the first.
+                // The first socket takes the path.
                 let answers = sockets.prefix(address.path == nil ? 2 : 1).map { socket in
                     system.bind(socket, to: address) == 0 ? 0 : Glibc.errno
                 }
