@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Pauses of a countdown that is late", .timeLimit(.minutes(15)))
 struct CountdownPauseTests {
-    /// The ticks of a countdown in a number of seconds, each as its second and the remaining count.
+    /// Returns the ticks of a countdown in a number of seconds, each as its second and the remaining count.
     private func ticks(
         seconds length: Int, from count: Int, _ pausing: Countdown.Pausing,
         _ play: (Countdown, Simulation) -> Void

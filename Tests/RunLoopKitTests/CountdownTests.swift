@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Countdown (S12)", .timeLimit(.minutes(15)))
 struct CountdownTests {
-    /// A countdown that writes its ticks into a log.
+    /// Makes a countdown that writes its ticks into a log.
     private func countdown(
         _ log: Log<String>, from count: Int? = nil, _ pausing: Countdown.Pausing,
         tick: @escaping (Countdown) -> Void = { _ in }

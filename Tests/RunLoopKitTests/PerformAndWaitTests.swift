@@ -5,7 +5,8 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// `performAndWait` brings a result from another loop's thread, and never leaves its caller waiting for nothing.
+/// Tests of `performAndWait`, which brings a result from another loop's thread, and never leaves its caller waiting for
+/// nothing.
 @Suite("Waiting for a block's result", .timeLimit(.minutes(15)))
 struct PerformAndWaitTests {
     enum World: CaseIterable { case real, simulated }
@@ -24,7 +25,7 @@ struct PerformAndWaitTests {
         }
     }
 
-    /// A thread whose loop runs until it is stopped.
+    /// Makes a thread whose loop runs until it is stopped.
     private static func idleThread(_ name: String = "loop") -> LoopThread {
         LoopThread(name: name) { $0.add(CustomSource(), forMode: .default) }
     }

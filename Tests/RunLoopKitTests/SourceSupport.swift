@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// Where a source of a test delivers, on virtual time.
+/// The place where a test's source delivers, on virtual time.
 enum Place: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case loop
     case pool
@@ -16,25 +16,25 @@ enum Place: String, CaseIterable, Sendable, CustomTestStringConvertible {
 }
 
 extension Log<String> {
-    /// Writes down when a source delivers, and how many fires.
+    /// Logs the time of a delivery, and its number of fires.
     func note(_ source: TimerSource) {
         self("\(source.queue.now.ms): \(source.data)")
     }
 
-    /// Writes down when something happens.
+    /// Logs an event and its time.
     func note(_ what: String, _ simulation: Simulation) {
         self("\(simulation.now.ms): \(what)")
     }
 }
 
 extension TimerSource {
-    /// A source that writes its deliveries into a log; inactive, and without a schedule.
+    /// Creates a source that writes its deliveries into a log; inactive, and without a schedule.
     convenience init(_ queue: DeliveryQueue, _ log: Log<String>) {
         self.init(queue: queue)
         setEventHandler { log.note($0) }
     }
 
-    /// An active source that writes its deliveries into a log.
+    /// Creates an active source that writes its deliveries into a log.
     convenience init(_ queue: DeliveryQueue, _ log: Log<String>, after delay: Int, every interval: Int?) {
         self.init(queue, log)
         schedule(after: .milliseconds(delay), repeating: interval.map { .milliseconds($0) })

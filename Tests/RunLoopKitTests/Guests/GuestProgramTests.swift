@@ -5,7 +5,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// Random programs of timers, descriptors, posts, tasks and nested runs behave the same alone and as a guest.
+/// Random programs of timers, descriptors, posts, tasks and nested runs, which behave the same alone and as a guest.
 @Suite("Programs of guests", .timeLimit(.minutes(15)))
 struct GuestProgramTests {
     @Test("on virtual time everything happens at the same times in the same order", arguments: seeds(usually: 8))
@@ -74,7 +74,7 @@ final class VirtualHost: Host {
         let date = guest.prepare(in: mode)
         guard date != .distantPast else { return true }
         let outcome = RunLoop.current.driver.wait(until: date, into: ready)
-        // The guest finds them once more.
+        // The guest finds the descriptors once more.
         while ready.popFirst() != nil {}
         return outcome == .woke
     }

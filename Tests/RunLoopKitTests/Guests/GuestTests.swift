@@ -17,7 +17,7 @@ struct Visit {
         host = try kind.init(for: guest)
     }
 
-    /// Whether the host would wake up now.
+    /// `true` if the host would wake up now.
     var isReadable: Bool { host.wait(in: .default, .zero) }
 
     var isDueLater: Bool { guest.prepare() > loop.now }
@@ -140,7 +140,7 @@ struct GuestTests {
         #expect(found == [false, true, false, true, true, true, true])
     }
 
-    /// Changes that code of the host may make between two runs. Each makes something due within a few milliseconds.
+    /// The changes that the host's code may make between two runs. Each makes something due within a few milliseconds.
     nonisolated(unsafe) private static let changes: [(String, (Visit, @escaping () -> Void) -> Void)] = [
         ("a block", { visit, done in visit.loop.perform(done) }),
         (
@@ -296,7 +296,7 @@ struct GuestTests {
                 visit.guest.run()
                 Task.immediate {
                     try? await clock.sleep(for: .milliseconds(2))
-                    // A task of Swift's own threads, where it continues.
+                    // A task on Swift's own threads, continuing there.
                     remote.perform { _ in done.value() }
                 }
             }
@@ -341,7 +341,7 @@ struct GuestTests {
             Self.changes[number].1(visit) { calls += 1 }
             let mode: RunLoop.Mode = name.hasPrefix("a mode") ? RunLoop.Mode("visits") : .default
             let wakeUps = visit.host.run(visit.guest, in: mode) { calls > 0 }
-            // Whatever there was to do has been done.
+            // Until everything due has been done.
             var rest = 0
             while visit.isReadable, rest < 10 {
                 visit.guest.run(in: mode)

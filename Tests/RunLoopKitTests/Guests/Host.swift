@@ -1,13 +1,13 @@
 import Glibc
 import RunLoopKit
 
-/// A loop of somebody else's that waits for a guest, without a limit of its own.
+/// Another library's loop that waits for a guest, without a limit of its own.
 protocol Host: SendableMetatype {
     init(for guest: RunLoop.Guest) throws
 
-    /// Waits until the guest's descriptor is readable, or until nobody has made it so for a time that no test needs.
+    /// Waits until the guest's descriptor is readable, or for a time that no test needs.
     ///
-    /// - Returns: whether it was readable.
+    /// - Returns: `true` if the descriptor was readable.
     func wait(in mode: RunLoop.Mode, _ limit: Duration) -> Bool
 }
 
@@ -61,7 +61,7 @@ final class EpollHost: Host {
     }
 }
 
-// Swift's module of glibc leaves them out.
+// Swift's Glibc module lacks them.
 
 @_silgen_name("epoll_create1")
 private func epollCreate(_ flags: Int32) -> Int32

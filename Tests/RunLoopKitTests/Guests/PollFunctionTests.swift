@@ -9,9 +9,9 @@ import Testing
 private final class JointWait {
     private let loop: RunLoop
     let foreign = DescriptorPair()
-    /// The calls that were to wait, and those that only looked.
+    /// The numbers of calls that were to wait, and of calls that only looked.
     private(set) var (waits, looks) = (0, 0)
-    /// How often the foreign descriptor was found ready.
+    /// The number of times that the foreign descriptor was found ready.
     private(set) var found = 0
 
     init(_ loop: RunLoop, inModes modes: Set<RunLoop.Mode> = [.default]) throws {
@@ -56,7 +56,7 @@ struct PollFunctionTests {
                     remote.perform { _ in words("post") }
                     remote.perform { $0.stop() }
                 }
-                // Keeps the loop from being finished before.
+                // Keeps the loop from finishing earlier.
                 loop.perform(afterDelay: .seconds(60)) {}
             }
             try! loop.add(source, forMode: .default)

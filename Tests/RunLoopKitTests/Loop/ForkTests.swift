@@ -5,10 +5,10 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// A loop does not live through a fork: the child shares the kernel's objects with its parent.
+/// A loop does not survive a fork: the child shares the kernel's objects with its parent.
 ///
 /// Each test forks in a process of its own. The thread that forks is the main thread of the child, which is also how
-/// the main loop comes to be tested: in a test run the main thread itself never runs a test.
+/// the main loop is tested: in a test run the main thread itself never runs a test.
 @Suite("Fork", .timeLimit(.minutes(15)))
 struct ForkTests {
     private static let sentence =
@@ -112,7 +112,7 @@ struct ForkTests {
     func teardownInChild() async {
         await #expect(processExitsWith: .success) {
             let isGood = onThread {
-                // Nothing but the thread keeps the loop.
+                // Only the thread keeps the loop.
                 _ = RunLoop.current
                 guard statusOfChild(letGoOfLoop) == 0 else { return false }
                 alarm(20)
@@ -152,7 +152,7 @@ private func letGoOfLoop() {
     precondition(loop.isGone, "something else keeps the loop")
 }
 
-/// Calls `body` in a child process, and then ends this one as badly as the child ended.
+/// Calls `body` in a child process, and then ends this one as the child has ended.
 private func endAsChildDoes(_ body: () -> Void) {
     if statusOfChild(body) != 0 { exit(EXIT_FAILURE) }
 }

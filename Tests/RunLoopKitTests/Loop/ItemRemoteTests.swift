@@ -3,7 +3,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// What other threads may do to a single timer or source.
+/// The operations of other threads on a single timer or source.
 @Suite("Remotes of timers and sources", .timeLimit(.minutes(15)))
 struct ItemRemoteTests {
     @Test("a timer invalidated by eight threads while it fires: no fire begins after invalidate has returned (R141)")

@@ -4,7 +4,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// Races that a lost wake-up would lose once in thousands.
+/// Races in which a wake-up could be lost once in thousands of runs.
 @Suite("Races with a loop that is about to run, or to sleep", .timeLimit(.minutes(15)))
 struct RaceTests {
     private static let rounds = 10_000
@@ -36,7 +36,7 @@ struct RaceTests {
             for _ in 0..<(round * 13) % 97 { _ = ended.value }
             ask(found, round)
             guard eventually("round \(round) ends", { ended.value == round }) else {
-                // Lets the thread end, so that the failure is the only thing that is left behind.
+                // Lets the thread end, so that only the failure is left behind.
                 while ended.value < Self.rounds {
                     begun.add()
                     found.stop()

@@ -6,15 +6,15 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// An item that another thread can stop, and the place of its calls.
+/// An item that another thread can stop.
 enum Stoppable: CaseIterable {
     case timer, displayLink, observer, sourceOfLoop, sourceOfPool
 
     static let ofLoops = allCases.filter { $0 != .sourceOfPool }
 
-    /// Schedules one that is called again and again, as fast as its loop can.
+    /// Schedules an item that is called again and again, as fast as its loop can.
     ///
-    /// - Returns: what stops it from any thread.
+    /// - Returns: a closure that stops the item from any thread.
     func schedule(in loop: RunLoop, _ call: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         switch self {
         case .timer:
@@ -52,10 +52,10 @@ enum Stoppable: CaseIterable {
 /// No handler begins once the call that stopped its item has returned.
 @Suite("Stopping from another thread", .timeLimit(.minutes(60)))
 struct StopRaceTests {
-    /// How many calls of each kind are raced; `make stress` asks for more.
+    /// The number of raced calls of each kind; `make stress` makes more.
     private static let calls = amount(of: "RACED_CALLS", usually: 5_000)
 
-    /// Items of one loop that are called in turn, and threads that stop each just when its turn comes.
+    /// Items of one loop that are called in turn, and threads that stop each item just when its turn comes.
     private final class Race: Sendable {
         static let count = 128
         let stopped = (0..<count).map { _ in Flag() }
@@ -69,7 +69,7 @@ struct StopRaceTests {
             last.store(index, ordering: .relaxed)
         }
 
-        /// The next item that is still to be stopped, `distance` after the last called item.
+        /// Returns the next item that is still to be stopped, `distance` after the last called item.
         func next(_ distance: Int) -> Int? {
             let first = last.load(ordering: .relaxed) + distance
             return (first..<first + Self.count).lazy.map { $0 % Self.count }.first { !self.stopped[$0].isSet }

@@ -5,7 +5,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// Every misuse that the compiler cannot see ends the process with a sentence that says what to do instead.
+/// Misuse that the compiler cannot see, which ends the process with a sentence that says what to do instead.
 @Suite("Traps", .timeLimit(.minutes(15)))
 struct TrapTests {
     private static let wrongThread =
@@ -284,7 +284,7 @@ struct TrapTests {
     }
 }
 
-/// The properties of items that can be set.
+/// The settable properties of items.
 private enum ItemProperty: String, CaseIterable, Codable {
     case name, invalidationHandler, rateLimit
     case fireDate, tolerance
@@ -293,7 +293,7 @@ private enum ItemProperty: String, CaseIterable, Codable {
     case scheduleHandler, cancelHandler
     case events, removalHandler
 
-    /// Sets it on a thread that is not its item's.
+    /// Sets the property on a thread other than its item's.
     func setElsewhere() {
         let loop = RunLoop.current
         let timer = Timer(at: .distantFuture) { _ in }
@@ -332,7 +332,7 @@ private enum ItemProperty: String, CaseIterable, Codable {
     }
 }
 
-/// Uses a loop, its timer and its source on a thread that is not theirs.
+/// Uses a loop, its timer and its source on another thread.
 private func misuse(_ body: @escaping @Sendable (RunLoop, Timer, CustomSource) -> Void) {
     let loop = RunLoop.current
     let timer = Timer.scheduledTimer(withTimeInterval: .seconds(3600), repeats: true) { _ in }
@@ -342,7 +342,7 @@ private func misuse(_ body: @escaping @Sendable (RunLoop, Timer, CustomSource) -
     onThread { body(smuggled.value.0, smuggled.value.1, smuggled.value.2) }
 }
 
-/// Ends a process that hangs, without the sentence that is expected of it.
+/// Ends a process that hangs, without the expected sentence.
 private func endAfter(seconds: UInt32) {
     alarm(seconds)
 }

@@ -10,7 +10,7 @@ enum FlightDamage: String, CaseIterable {
     case wrongMode = "a call in another mode"
     case wrongRun = "a run in another mode"
 
-    /// The changed flight, and whether it has to be refused; `nil` if nothing can be changed there.
+    /// Returns the changed flight, and `true` if it has to be refused; `nil` if nothing can be changed there.
     func apply(to story: FlightStory, at place: Int) -> (story: FlightStory, mustBeRefused: Bool)? {
         var changed = story
         let event = story.entries[place].event
@@ -18,7 +18,7 @@ enum FlightDamage: String, CaseIterable {
         case .event:
             if case .caused = event { return nil }
             changed.entries.remove(at: place)
-            // No time may pass unless the loop sleeps.
+            // Time may only pass while the loop sleeps.
             if case .slept(let duration, _) = event { return (changed, duration > .zero) }
             return (changed, true)
         case .missing:
@@ -36,7 +36,7 @@ enum FlightDamage: String, CaseIterable {
             guard story.duration(of: unit) == .zero else { return nil }
             changed.entries.insert(contentsOf: story.entries[unit], at: unit.upperBound)
             switch event {
-            // That a source was signalled, a descriptor ready, or a task woken to run a step, is in no flight.
+            // A flight does not record that a source was signalled, a descriptor ready, or a task woken to run a step.
             case .callBegan(let call): return (changed, call.isCausedOnce || (call.isObserver && story.isHeard(place)))
             case .slept: return (changed, story.isHeard(place))
             default: return (changed, false)
@@ -78,7 +78,7 @@ enum FlightDamage: String, CaseIterable {
 }
 
 extension FlightStory.Event {
-    /// Whether a unit begins with it.
+    /// `true` if a unit begins with the event.
     fileprivate var begins: Bool {
         switch self {
         case .runBegan, .callBegan, .slept: true
@@ -91,10 +91,10 @@ extension FlightStory.Call {
     fileprivate var isObserver: Bool { handler?.kind == .observer }
     fileprivate var isBlock: Bool { handler?.kind == .block }
     fileprivate var isTimer: Bool { handler?.kind == .timer || handler?.kind == .delayedCall }
-    /// Whether it is a timer, or a block of the program: those of tasks have no number.
+    /// `true` for a timer, and for a block of the program: blocks of tasks have no number.
     fileprivate var isCausedOnce: Bool { isTimer || (isBlock && number != nil) }
 
-    /// The number of its step in a pass, for calls after the sleep.
+    /// The number of the event's step in a pass, for calls after the sleep.
     fileprivate var rank: Int {
         switch handler?.kind {
         case .descriptor: 1
@@ -118,7 +118,7 @@ extension FlightStory {
         return entries[unit.upperBound - 1].time - entries[unit.lowerBound].time
     }
 
-    /// The calls and runs under way at a place, the innermost first.
+    /// Returns the calls and runs under way at a place, the innermost first.
     private func underWay(at place: Int) -> [Event] {
         var (depth, found): (Int, [Event]) = (0, [])
         for entry in entries[..<place].reversed() {
@@ -133,17 +133,17 @@ extension FlightStory {
         return found
     }
 
-    /// Whether the innermost thing under way is a run.
+    /// Returns `true` if a run is the innermost thing under way.
     fileprivate func isInRun(_ place: Int) -> Bool {
         if case .runBegan = underWay(at: place).first { true } else { false }
     }
 
-    /// Whether no observer is under way: a run that is nested in one does not call it.
+    /// Returns `true` if no observer is under way: a run nested in one does not call it.
     fileprivate func isHeard(_ place: Int) -> Bool {
         !underWay(at: place).contains { if case .callBegan(let call) = $0 { call.isObserver } else { false } }
     }
 
-    /// Whether two neighbours at one time can only come in this order.
+    /// Returns `true` if two neighbours at one time can only come in this order.
     fileprivate func mustKeepOrder(_ first: Int, _ second: Int) -> Bool {
         guard isInRun(first) else { return false }
         guard case .callBegan(let one) = entries[first].event, case .callBegan(let other) = entries[second].event else {
@@ -155,7 +155,7 @@ extension FlightStory {
         return isAfterWaiting(first) && one.rank != other.rank
     }
 
-    /// Whether the last observer that was called before it, in its run, heard of the end of a sleep.
+    /// Returns `true` if the last observer called before the place, in its run, heard of the end of a sleep.
     private func isAfterWaiting(_ place: Int) -> Bool {
         var depth = 0
         for index in (0..<place).reversed() {

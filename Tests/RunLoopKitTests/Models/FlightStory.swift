@@ -1,12 +1,12 @@
 import RunLoopCore
 
-/// The events of a flight, with whatever it says of a call in one place, so that tests can take out, swap and change them.
+/// The events of a flight, with all entries about a call in one place, so that tests can remove, swap and change them.
 struct FlightStory {
     struct Call: Hashable {
         let handler: Flight.Handler?
         var mode: String
         let lateness: Duration?
-        /// The number of the effect, and the thread that has posted it if that is another one.
+        /// The number of the effect, and the thread that has posted it, if another one.
         var number: UInt64?
         var thread: String?
     }
@@ -53,7 +53,7 @@ struct FlightStory {
         }
     }
 
-    /// The entries of the call, the run or the single event that begins at a place.
+    /// Returns the entries of the call, the run or the single event that begins at a place.
     func unit(at place: Int) -> Range<Int> {
         var depth = 0
         for index in place..<entries.count {

@@ -2,27 +2,27 @@ import RunLoopCore
 
 /// Reads the flight of a loop with the rows of ``PassTable``, and refuses it where no row fits.
 ///
-/// The table has more than a flight: whatever happens silently may have happened. So the machine keeps all steps in which a
-/// run may be. Of two ways into a step the later one allows more, because more was armed and posted before it.
+/// The table has more than a flight: silent events may have happened. So the machine keeps all steps in which a run may
+/// be. Of two ways into a step the later one allows more, because more was armed and posted before it.
 struct PassMachine {
-    /// A handler, as far as a test knows it.
+    /// A test's knowledge about a handler.
     struct Knowledge {
         let modes: Set<String>
-        /// Whether its last act is to stop the run that it is called in.
+        /// `true` if the handler's last act stops the run that it is called in.
         var stops = false
         /// For a repeating timer: a date of its grid, and its interval.
         var grid: (date: RunLoop.Instant, interval: Duration)?
     }
 
-    /// A program, as far as a test knows it.
+    /// A test's knowledge about a program.
     struct Program {
-        /// Whether there is one observer for each activity, with its name, in all modes.
+        /// `true` if there is one observer for each activity, with its name, in all modes.
         var isObserved = false
-        /// Whether time only moves while the loop sleeps or a handler works.
+        /// `true` if time only moves while the loop sleeps or a handler works.
         var isVirtual = false
-        /// Whether the flight has everything, from the first item on until every block has run.
+        /// `true` if the flight has everything, from the first item on until every block has run.
         var isWhole = false
-        /// The threads that do nothing but post blocks.
+        /// The threads that only post blocks.
         var posters: Set<String> = []
         var know: (Flight.Handler) -> Knowledge? = { _ in nil }
     }
@@ -34,11 +34,11 @@ struct PassMachine {
 
     private struct Run {
         let mode: String
-        /// For each step in which it may be, the latest place at which it may have been entered.
+        /// For each step in which the run may be, the latest place at which it may have been entered.
         var steps: [Int?]
-        /// The timers that it has fired.
+        /// The timers that the run has fired.
         var fired: [(place: Int, name: String?, deadline: RunLoop.Instant)] = []
-        /// Where a handler has stopped it.
+        /// The place where a handler has stopped the run.
         var stopped: Int?
     }
 
@@ -63,13 +63,13 @@ struct PassMachine {
     }
 
     private struct Row {
-        /// Its place in the table.
+        /// The row's place in the table.
         let number: Int
         let event: String
         let next: Int
         let isSilent: Bool
         let isAnnouncement: Bool
-        /// Whether the flight refutes its guard if a handler has stopped the run.
+        /// `true` if the flight refutes the row's guard after a handler has stopped the run.
         let goesOn: Bool
     }
 
@@ -81,14 +81,14 @@ struct PassMachine {
     private var place = 0
     private var runs: [Run] = []
     private var calls: [Call] = []
-    /// For each run and call that is under way, whether it is a call. A run is in a call or outside, and a call is in a run;
-    /// that of a task is in the call of a block.
+    /// For each run and call under way, `true` for a call. A run is in a call or outside, and a call is in a run; a
+    /// task's call is in the call of a block.
     private var layers: [Bool] = []
     private var isInCall: Bool { layers.last != false }
-    /// Where each effect was caused.
+    /// The place where each effect was caused.
     private var causes: [Effect: Int] = [:]
     private var done: Set<Effect> = []
-    /// The blocks that the loop has posted itself, in their order.
+    /// The blocks that the loop itself has posted, in order.
     private var pending: [(number: UInt64, place: Int, modes: Set<String>)] = []
     /// The blocks of other threads that have run while no turn of an outer run can have held earlier ones.
     private var posted: [(thread: String, number: UInt64, mode: String)] = []
@@ -96,17 +96,17 @@ struct PassMachine {
     private var lastEnds: [String: RunLoop.Instant] = [:]
     private var fires: [Fire] = []
     private var sleeps: [(place: Int, begin: RunLoop.Instant, end: RunLoop.Instant, mode: String)] = []
-    /// The places of the rows that have led on, silent ones not counted.
+    /// The places of the rows that were followed, without silent ones.
     private(set) var used: Set<Int> = []
 
     private static let silent: Set = ["-", "mail", "turn", "looks", "clock"]
     private static let announcements: Set = [
         "entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit",
     ]
-    /// A flight refutes `going` and `goesOn` if a handler has stopped the run, `due` and `queued` by dates and causes, and
-    /// `sleepy` by a block that waits. It cannot refute the others: another thread may have stopped the run, more mail may
-    /// have come, and a turn may be over before all have run. That a source is signalled, or a descriptor ready, is in no
-    /// flight.
+    /// A flight refutes `going` and `goesOn` if a handler has stopped the run, `due` and `queued` by dates and causes,
+    /// and `sleepy` by a block that waits. It cannot refute the others: another thread may have stopped the run, more
+    /// mail may have come, and a turn may be over before all have run. Flights do not record that a source is
+    /// signalled, or a descriptor ready.
     private static let conditions: Set = [
         "-", "going", "goesOn", "due", "queued", "sleepy", "stopped", "over", "busy", "quiet", "drained", "fired",
         "signalled", "found", "unready",
@@ -185,7 +185,7 @@ struct PassMachine {
         }
     }
 
-    /// Time passes, and virtual time only in sleeps and handlers.
+    /// Checks that time passes, and virtual time only in sleeps and handlers.
     private func checkTime(of entry: FlightStory.Entry) throws(Refusal) {
         guard place > 0 else { return }
         let before = entries[place - 1].time
@@ -210,7 +210,7 @@ struct PassMachine {
         var rest = runs[last].steps.indices.filter { runs[last].steps[$0] != nil }
         while let step = rest.popLast() {
             for row in rows[step] where row.next != step && !(isStopped && row.goesOn) {
-                // Nobody hears of an announcement if there are no observers, or if its observer is on the stack.
+                // An announcement is not heard if there are no observers, or if its observer is on the stack.
                 let isSilent =
                     row.isSilent || (row.isAnnouncement && (!program.isObserved || heard.contains(row.event)))
                 guard isSilent, (runs[last].steps[row.next] ?? -1) < place else { continue }
@@ -220,7 +220,7 @@ struct PassMachine {
         }
     }
 
-    /// The innermost run continues with an event, if `isAllowed` in a step that was entered at a place.
+    /// Continues the innermost run with an event, if `isAllowed` in a step that was entered at a place.
     private mutating func advance(_ event: String, _ isAllowed: (Int) -> Bool = { _ in true }) throws(Refusal) {
         goOnSilently()
         let steps = runs[runs.count - 1].steps
@@ -265,7 +265,7 @@ struct PassMachine {
             try advance("timer") { since in
                 guard cause.map({ $0 < since }) ?? true else { return false }
                 guard let deadline else { return true }
-                // The clock was read at the latest when the step had its first event.
+                // The clock was read no later than the step's first event.
                 guard deadline <= entries[since].time else { return false }
                 return fired.reversed().prefix { $0.place >= since }.allSatisfy {
                     ($0.name == nil || $0.name != call.handler?.name) && ($0.deadline <= deadline || !isVirtual)
@@ -296,7 +296,7 @@ struct PassMachine {
 
     // MARK: Items
 
-    /// Never early, on the grid, and once for the periods that were missed.
+    /// Checks that a fire is never early, on the grid, and made once for the missed periods.
     private func checkDate(
         of call: FlightStory.Call, _ deadline: RunLoop.Instant?, _ knowledge: Knowledge?
     ) throws(Refusal) {
@@ -308,7 +308,7 @@ struct PassMachine {
         if let end = lastEnds[name] { try require(deadline > end, "it has fired for this date") }
     }
 
-    /// Where the call was caused, which happens before it and once for each call.
+    /// Takes the place where the call was caused, which is before it and serves one call.
     private mutating func takeCause(of call: FlightStory.Call) throws(Refusal) -> Int? {
         guard let handler = call.handler, let number = call.number, call.thread == nil else { return nil }
         let cause = causes.removeValue(forKey: Effect(kind: handler.kind, number: number))
@@ -316,7 +316,7 @@ struct PassMachine {
         return cause
     }
 
-    /// Each block once, and those of one poster in their order.
+    /// Checks that each block runs once, and one poster's blocks in order.
     private mutating func checkOrder(of call: FlightStory.Call, _ knowledge: Knowledge?) throws(Refusal) {
         guard let number = call.number else { return }
         try require(done.insert(Effect(kind: .block, number: number)).inserted, "it has run before")
@@ -334,7 +334,7 @@ struct PassMachine {
         posted.append((thread, number, call.mode))
     }
 
-    /// Whether a block that waits belongs to the turn of an outer run: an inner one does not see it.
+    /// Returns `true` if a waiting block belongs to the turn of an outer run: an inner one does not see it.
     private func isTaken(_ posted: Int, _ modes: Set<String>) -> Bool {
         runs.dropLast().contains { run in
             modes.contains(run.mode)
@@ -348,7 +348,7 @@ struct PassMachine {
         pending.contains { $0.modes.contains(mode) && !isTaken($0.place, $0.modes) }
     }
 
-    /// The rules that can be checked only at the end.
+    /// Checks the rules that can be checked only at the end.
     private func checkEnd() throws(Refusal) {
         if program.isWhole { try require(pending.isEmpty, "\(pending.count) blocks have not run") }
         for fire in fires {
@@ -360,7 +360,7 @@ struct PassMachine {
                 overslept == nil, "the sleep at entry \(overslept?.place ?? 0) passed the date of \(fire.place)")
         }
         for thread in program.posters {
-            // Whoever has woken the loop has posted something that runs later.
+            // A thread that has woken the loop has posted something that runs later.
             var surplus = 0
             for entry in entries.reversed() {
                 switch entry.event {

@@ -5,12 +5,12 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// Flights of random programs, read with the table that the model of the pass is made of. SEEDS=… takes more of them.
+/// Flights of random programs, read with the table from which the model of the pass is made. SEEDS=… runs more of them.
 @Suite("Flights beside the model of the pass", .timeLimit(.minutes(15)))
 struct PassModelTests {
     private static let seeds = UInt64(getenv("SEEDS").flatMap { Int(String(cString: $0)) } ?? 1)
 
-    /// The flight of a random program on virtual time, and the facts about its handlers.
+    /// Returns the flight of a random program on virtual time, and the facts about its handlers.
     private func fly(
         _ seed: UInt64, isObserved: Bool = true
     ) throws -> (story: FlightStory, program: PassMachine.Program) {
@@ -30,7 +30,7 @@ struct PassModelTests {
     @Test("flights on virtual time are accepted")
     func accepted() throws {
         for seed in 1...Self.seeds * 10 {
-            // Without observers, it cannot be told where a pass begins.
+            // Without observers, the beginning of a pass is unknown.
             let (story, program) = try fly(seed, isObserved: seed % 4 != 0)
             var machine = PassMachine(PassTable(), program)
             #expect(throws: Never.self, "seed \(seed)") { try machine.read(story) }
@@ -88,7 +88,7 @@ struct PassModelTests {
         }
     }
 
-    /// - Returns: why the flight was refused.
+    /// - Returns: the reason why the flight was refused.
     private static func flyOnRealClock(_ seed: UInt64) -> String? {
         let loop = RunLoop.current
         let recorder = try! FlightRecorder(loop)

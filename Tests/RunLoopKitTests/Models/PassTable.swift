@@ -1,6 +1,6 @@
 import TestSupport
 
-/// The steps of a run, from Models/pass.table, which the model in Promela is made of as well.
+/// The steps of a run, from Models/pass.table, from which the model in Promela is made as well.
 struct PassTable {
     struct Row: Hashable {
         let step: String

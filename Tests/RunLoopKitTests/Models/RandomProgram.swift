@@ -6,19 +6,19 @@ import TestSupport
 
 /// A program whose handlers post, arm, signal, stop, work, and run the loop in a mode, at random.
 ///
-/// Its handlers have names, and its blocks lines, that say in which modes they may be called.
+/// The names of its handlers, and the lines of its blocks, give the modes in which they may be called.
 final class RandomProgram {
-    /// The modes of an item, by a number from 1 to 3.
+    /// Returns the modes of an item, by a number from 1 to 3.
     private static let modes: [RunLoop.Modes] = [[], .default, .tracking, .common]
     private static func words(_ number: Int) -> Set<String> {
         [[], ["default"], ["tracking"], ["default", "tracking"]][number]
     }
-    /// The line of a block that stops the run, but for its modes.
+    /// The line of a block that stops the run, without its modes.
     private static let stopLine = 2000
 
     private let loop: RunLoop
     private var random: SeededGenerator
-    /// Works for so long.
+    /// Works for a duration.
     private let spend: (Duration) -> Void
     private var actsLeft: Int
     private var depth = 0
@@ -86,7 +86,7 @@ final class RandomProgram {
         _ = remote.perform(inModes: Self.modes[modes], { _ in }, line: UInt32(1000 + modes))
     }
 
-    /// Serves a descriptor, which a test writes to.
+    /// Serves a descriptor, to which a test writes.
     func add(_ pair: DescriptorPair) {
         let modes = number(in: 1...3)
         let source = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { [unowned self] _, _ in
@@ -119,7 +119,7 @@ final class RandomProgram {
         loop.perform(inModes: Self.modes[modes], { [unowned self] in body(self) }, line: UInt32(line + modes))
     }
 
-    /// Often at once.
+    /// Returns a short delay, often zero.
     private func soon() -> Duration { .microseconds(max(0, number(in: -1000...2000))) }
 
     private func arm() {
@@ -146,7 +146,7 @@ final class RandomProgram {
         depth -= 1
     }
 
-    /// Runs both modes until nothing is left, and takes out everything.
+    /// Runs both modes until nothing is left, and removes everything.
     func drain() {
         actsLeft = 0
         for _ in 0..<20 {
@@ -156,7 +156,7 @@ final class RandomProgram {
         for item in items { item.invalidate() }
     }
 
-    /// A handler, as a reader of the flight may know it.
+    /// Returns the facts about a handler that a reader of the flight may know.
     func know(_ handler: Flight.Handler) -> PassMachine.Knowledge? {
         if handler.kind == .block {
             guard let line = handler.origin.split(separator: ":").last.flatMap({ Int($0) }), line >= 1000 else {

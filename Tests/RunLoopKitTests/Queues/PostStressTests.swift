@@ -13,7 +13,7 @@ private struct Post: Sendable, Hashable {
 
 /// The life of one loop that several threads post to, until one of them stops it in the middle.
 private final class Life: Sendable {
-    /// Nobody runs the last mode. Only the first and the second have runs of their own, so that a nested run cannot
+    /// The last mode never runs. Only the first and the second have runs of their own, so that a nested run cannot
     /// overtake its outer run.
     static let modes: [RunLoop.Modes] = [.common, .tracking, [.tracking, .default], "nobody runs it"]
     static let senders = 3
@@ -69,7 +69,7 @@ private final class Life: Sendable {
         }
     }
 
-    /// The only owner of a token, which records when and on which thread the block is released.
+    /// Returns the only owner of a token, which records when and on which thread the block is released.
     private func block(_ post: Post, nests: Bool) -> @Sendable (RunLoop) -> Void {
         alive.add()
         let token = Token { [self] in

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Causes in flights", .timeLimit(.minutes(15)))
 struct FlightCauseTests {
-    /// Records what a virtual loop does, and returns its flight.
+    /// Records the events of a virtual loop, and returns its flight.
     private func record(events: Int = 4096, _ body: (Simulation) throws -> Void) throws -> Flight {
         try withSimulation { simulation in
             let recorder = try FlightRecorder(simulation.loop, events: events)
@@ -108,7 +108,7 @@ struct FlightCauseTests {
         let poster = LoopThread(name: "poster") { _ in remote.perform { _ in steps.add() } }
         _ = eventually { isAsleep(after: 3) }
         poster.stop()
-        // A thread that wakes the loop when nothing is to be done.
+        // A thread that wakes the loop when there is nothing to do.
         let nuisance = LoopThread(name: "nuisance") { loop in
             loop.add(Timer(timeInterval: .milliseconds(1), repeats: true) { _ in remote.wakeUp() }, forMode: .default)
         }
@@ -232,7 +232,7 @@ struct FlightCauseTests {
     @Test("random programs: each block and each task's poll has the cause that was noted by hand", arguments: 1...30)
     func random(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        /// Which timer posted, in the order in which the blocks ran.
+        /// The timers that posted, in the order in which the blocks ran.
         var expected: [String] = []
         let flight = try record(events: 100_000) { simulation in
             let loop = simulation.loop
@@ -242,7 +242,7 @@ struct FlightCauseTests {
                 let timer = Timer(timeInterval: .milliseconds(Int.random(in: 1...50, using: &random)), repeats: true) {
                     _ in
                     let way = Int.random(in: 0..<5, using: &random)
-                    // The same line for all of them: only the number tells them apart.
+                    // The same line for all: only the number distinguishes them.
                     let modes: RunLoop.Modes = [.default, .tracking, .common, "never", .default][way]
                     loop.perform(inModes: modes) { expected.append(name) }
                     if way == 0 { loop.run(in: .tracking, until: simulation.now + .milliseconds(3)) }

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A loop that continues for a while when its flight was truncated.
+/// Runs a loop, which continues for a while after its flight was truncated.
 private func truncateFlight() throws {
     let path = "/tmp/rlk-truncated-flight-\(getpid())"
     defer { unlink(path) }
@@ -25,7 +25,7 @@ private func truncateFlight() throws {
 
 @Suite("Flights", .timeLimit(.minutes(15)))
 struct FlightTests {
-    /// Records what a virtual loop does, and returns its flight.
+    /// Records the events of a virtual loop, and returns its flight.
     private func record(events: Int = 1024, names: Int = 64 * 1024, _ body: (Simulation) -> Void) throws -> Flight {
         try withSimulation { simulation in
             let recorder = try FlightRecorder(simulation.loop, events: events, names: names)
@@ -195,7 +195,7 @@ struct FlightTests {
         #expect(handlers.last??.name == nil && handlers.last??.origin.contains("FlightTests.swift") == true)
     }
 
-    /// Ends the process in a handler, in some way, while it records into a file.
+    /// Ends the process in a handler, while it records into a file.
     private static func endInHandler(_ path: String, _ end: @escaping () -> Void) {
         let loop = RunLoop.current
         let recorder = try! FlightRecorder(loop, events: 64, at: path)
@@ -227,7 +227,7 @@ struct FlightTests {
         withExtendedLifetime((recorder, monitor)) {}
     }
 
-    /// Of the process whose tests run; the one that ends has it as its parent.
+    /// Returns the path for the process whose tests run, which is the parent of the process that ends.
     private static func path(of process: pid_t, _ name: String) -> String {
         "/tmp/runloopkit.flight.\(process).\(name)"
     }

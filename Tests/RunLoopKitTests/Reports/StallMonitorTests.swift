@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Stalls")
 struct StallMonitorTests {
-    /// Runs something for ten virtual seconds beside a monitor with a threshold of a second.
+    /// Runs `body` for ten virtual seconds beside a monitor with a threshold of a second.
     private func watch(_ body: (Simulation) -> Void) -> [StallMonitor.Stall] {
         let stalls = Log<StallMonitor.Stall>()
         withSimulation { simulation in

@@ -70,7 +70,7 @@ struct DocumentRulesTests {
 
     @Test("4: invalidate and cancel belong to the timer's thread; its remote brings them there, and the thread can end")
     func otherThread() {
-        // That they do not compile on another thread is checked by Tests/compile-checks.
+        // Tests/compile-checks checks that they do not compile on another thread.
         withStory { simulation, story in
             let remotes = Log<Timer.Remote>()
             let thread = LoopThread(name: "worker") { loop in
@@ -96,7 +96,7 @@ struct DocumentRulesTests {
             let other = LoopThread(name: "worker") { _ in
                 Timer.scheduledTimer(withTimeInterval: .seconds(2), repeats: true) { _ in story.tell("worker") }
             }
-            // The loop here does not run, the worker's does.
+            // Only the worker's loop runs here.
             simulation.spend(.seconds(5))
             #expect(story.lines == ["2.0 worker", "4.0 worker"])
             simulation.loop.run(in: .default, until: seconds(5))

@@ -13,7 +13,7 @@ struct S02BlockTests {
             #expect(story.lines == [])
             simulation.loop.add(timer, forMode: .default)
             simulation.advance(to: seconds(7))
-            // The date of 2 s had passed when it was added, and fires late.
+            // The date of 2 s had passed when the timer was added, and fires late.
             #expect(story.lines == ["3.0 fire", "4.0 fire", "6.0 fire"])
         }
     }

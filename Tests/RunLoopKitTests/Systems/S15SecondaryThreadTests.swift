@@ -5,7 +5,7 @@ import Testing
 
 @Suite("S15: a timer on a secondary thread, and the order of releases", .timeLimit(.minutes(15)))
 struct S15SecondaryThreadTests {
-    /// Started the thread and is kept by the thread's body, as an object is whose method is the body.
+    /// An object that started the thread and is kept by the thread's body, as if the body were its method.
     private final class Owner: Sendable {
         let story: Story
         let threads = Log<UInt>()
@@ -28,7 +28,7 @@ struct S15SecondaryThreadTests {
         }
     }
 
-    /// Kept by the timer, and does not keep the owner.
+    /// An object that the timer keeps, and that does not keep the owner.
     private final class Proxy {
         private weak var owner: Owner?
         private let story: Story

@@ -2,7 +2,8 @@ import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 
-/// What happened in a simulation, a line each, with the virtual time in seconds: "2.0 tick 1". Any of its threads.
+/// The events of a simulation, a line each, with the virtual time in seconds: "2.0 tick 1". Any thread of the
+/// simulation.
 final class Story: Sendable {
     let simulation: Simulation
     private let log = Log<String>()
@@ -24,7 +25,8 @@ func withStory(_ body: (Simulation, Story) throws -> Void) rethrows {
 }
 
 extension Story {
-    /// The owner of a timer in the documents: it counts ticks, invalidates its timer in its deinit, and logs both.
+    /// The owner of a timer in the documents: an object that counts ticks, invalidates its timer in its deinit, and
+    /// logs both.
     final class Owner {
         var timer: Timer?
         private(set) var ticks = 0

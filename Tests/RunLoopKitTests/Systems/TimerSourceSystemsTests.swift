@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// The owner of a GCD timer in the documents: it counts ticks, and cancels in its deinit.
+/// The owner of a GCD timer in the documents: an object that counts ticks, and cancels in its deinit.
 private final class Owner: Sendable {
     let log: Log<String>
     private let number = Counter()
@@ -33,7 +33,7 @@ private final class Owner: Sendable {
 
 @Suite("S7 GCD timer source", .timeLimit(.minutes(15)))
 struct S7Tests {
-    /// Every 2 s from +2 s on.
+    /// Makes a source that fires every 2 s from +2 s on.
     private func source(_ queue: DeliveryQueue, _ handler: @escaping @Sendable (TimerSource) -> Void) -> TimerSource {
         let source = TimerSource(queue: queue)
         source.schedule(after: .seconds(2), repeating: .seconds(2), leeway: .milliseconds(10))
@@ -206,7 +206,7 @@ struct S8Tests {
                     #expect(!source.isCancelled)
                     log.note(source)
                 }
-                // The interval does not matter to one that does not repeat.
+                // A source that does not repeat ignores its interval.
                 return place == .loop
                     ? try .scheduled(start: .milliseconds(10), interval: .zero, repeats: false, handler: handler)
                     : try .scheduled(

@@ -59,7 +59,7 @@ struct ActivityTests {
         }
     }
 
-    /// The activities and the number of passes of a loop in ten seconds, while an observer or a task looks on.
+    /// Returns the activities and the number of passes of a loop in ten seconds, while an observer or a task looks on.
     ///
     /// The loop has a timer and a nested run.
     private func passes(
@@ -84,7 +84,7 @@ struct ActivityTests {
         return (loop.statistics.passes, log.entries)
     }
 
-    /// The same with an observer, beside a task that does not look.
+    /// Returns the activities that an observer sees, beside a task that does not look.
     private func observed(_ activities: RunLoop.Activity) -> (count: Int, log: [String]) {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -113,7 +113,7 @@ struct ActivityTests {
         #expect(told.log.count >= seen.log.count - 4, "what the last pass did is not told yet")
     }
 
-    /// An executor whose jobs come to the loop by way of a source, as those of the main actor do.
+    /// An executor whose jobs reach the loop by way of a source, as the main actor's jobs do.
     private final class SourceExecutor: SerialExecutor, @unchecked Sendable {
         // Unchecked, but all of it is used on the loop's thread.
         private var source: CustomSource!
@@ -146,7 +146,7 @@ struct ActivityTests {
         }
 
         func look(at activities: RunLoop.Activity) {
-            // A task of the loop that is isolated to the main actor prefers the loop as well, and is slow for that.
+            // A task of the loop that is isolated to the main actor prefers the loop as well, and is therefore slow.
             Task(executorPreference: RunLoop.installed!.remote.executor().task) {
                 for try await batch in RunLoop.installed!.activities(of: activities) {
                     try batch.events.map(\.description).forEach(self.note)
@@ -165,7 +165,7 @@ struct ActivityTests {
             }
         }
         #expect(told.log.count >= 1)
-        // One more pass for each batch that it receives.
+        // One more pass for each received batch.
         #expect(told.count <= 2 * observed(activities).count + 5)
     }
 

@@ -122,7 +122,7 @@ struct ClockTests {
             #expect(simulation.runUntilIdle() == .done)
             #expect(simulation.now == RunLoop.Instant(nanoseconds: 1_000_000_000_000))
             #expect(tallies.allSatisfy { $0.assumeIsolated { $0.count } == 1000 })
-            // One that brings it onto the loop, and one for each sleep.
+            // One job that brings the task onto the loop, and one for each sleep.
             #expect(loop.statistics.jobs <= 10 * (2 + 1000))
         }
     }
@@ -153,7 +153,7 @@ struct ClockTests {
             loop.perform(afterDelay: .seconds(5)) { task.cancel() }
             simulation.runUntilIdle()
             #expect(log.entries.prefix(2) == ["parent slept 1.000000000", "first cancelled 1.000000000"])
-            // Which of them comes first is left to the runtime.
+            // The runtime decides which of them comes first.
             #expect(Set(log.entries.dropFirst(2)) == ["parent cancelled 5.000000000", "second cancelled 5.000000000"])
         }
     }
@@ -278,7 +278,7 @@ struct ClockTests {
             for number in 0..<200 {
                 let date = Int.random(in: 0..<50, using: &random)
                 let cancelDate = Int.random(in: 0..<100, using: &random)
-                // Calls that cancel were asked for first, so at equal dates they come first.
+                // Calls that cancel were requested first, so at equal dates they come first.
                 let isCancelled = cancelDate <= date && date > 0
                 expected.append((isCancelled ? cancelDate : date, number, "\(number)\(isCancelled ? "!" : "")"))
                 let task = loop.task {

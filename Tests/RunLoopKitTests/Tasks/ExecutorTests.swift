@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A thread whose loop runs until it is stopped.
+/// Makes a thread whose loop runs until it is stopped.
 func idleThread(named name: String = "idle") -> LoopThread {
     LoopThread(name: name) { $0.add(CustomSource(), forMode: .common) }
 }
@@ -34,7 +34,7 @@ actor Tally {
 
 @Suite("Executors")
 struct ExecutorTests {
-    /// `make stress` makes ten times as many.
+    /// The number of loops; `make stress` makes ten times as many.
     private static let loops = amount(of: "ENDED_LOOPS", usually: 1000)
 
     private static var isMine: Bool { RunLoop.installed?.name == "home" }
@@ -119,7 +119,7 @@ struct ExecutorTests {
             Task(executorPreference: home.task) { log("sibling") }
             simulation.runUntilIdle()
             #expect(log.text == "outer stranger outer ends sibling")
-            // It slept through the second instead of turning round.
+            // The loop slept through the second instead of spinning.
             #expect(loop.statistics.passes < 12)
         }
     }

@@ -7,7 +7,8 @@ import Testing
 struct FrameTests {
     private static let frameClock = FrameClock(framesPerSecond: 50)
 
-    /// The frames that a task gets in `duration` of virtual time, as "timestamp+dropped>target@now" in milliseconds.
+    /// Returns the frames that a task gets in `duration` of virtual time, as "timestamp+dropped>target@now" in
+    /// milliseconds.
     private func frames(
         of frameClock: FrameClock = frameClock, rate: FrameRateRange = .default, inModes modes: RunLoop.Modes = .common,
         for duration: Duration = .milliseconds(100),

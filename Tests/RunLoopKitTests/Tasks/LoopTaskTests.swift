@@ -114,7 +114,7 @@ struct LoopTaskTests {
         await thread.ended()
         #expect(log.entries == ["failure(the run loop \"short\" has ended)", "[false, false]", "success()"])
 
-        /// - Returns: whether each scheduled item is valid.
+        /// - Returns: for each scheduled item, `true` if it is valid.
         @Sendable func schedule(on loop: RunLoop) -> [Bool] {
             let (timer, source) = (Timer(timeInterval: .seconds(1), repeats: true) { _ in }, CustomSource())
             loop.add(timer, forMode: .common)

@@ -30,7 +30,7 @@ struct RateLimiterTests {
             let loop = simulation.loop
             let limiter = RateLimiter(RateLimit(interval: .seconds(10), burst: 2), on: loop)
             var words: [String] = []
-            // Its sleep ends in front of the alarm by which the waiter is let pass.
+            // The newcomer's sleep ends just before the alarm that lets the waiter pass.
             for (name, delay) in [("", 0), ("", 0), ("newcomer", 10), ("waiter", 1)] {
                 loop.task {
                     try await loop.clock.sleep(for: .seconds(delay))
@@ -154,7 +154,8 @@ struct RateLimiterTests {
         }
     }
 
-    /// Tasks that come to a limiter, and drags during which those of the default mode rest. Most dates tie with others.
+    /// The arrivals of tasks at a limiter, and drags during which tasks of the default mode rest. Most dates tie with
+    /// others.
     private struct Life {
         struct Arrival {
             let date, cancelledAt: RunLoop.Instant
@@ -183,14 +184,14 @@ struct RateLimiterTests {
             }
             var end = seconds(0)
             drags = (0..<Int.random(in: 0...4, using: &random)).map { _ in
-                // Not at the same time as anything else: it would begin before or after that.
+                // Not at the time of any other event, relative to which it would begin before or after.
                 let start = end + duration(upTo: 30) + .nanoseconds(1)
                 end = start + duration(upTo: 30) - .nanoseconds(1)
                 return (start, end)
             }
         }
 
-        /// When the task runs that may go on from `date`.
+        /// Returns the time when a task that may continue from `date` runs.
         func runs(_ task: Arrival, from date: RunLoop.Instant) -> RunLoop.Instant {
             guard task.rests, let drag = drags.first(where: { $0.start < date && date < $0.end }) else { return date }
             return drag.end
@@ -220,7 +221,7 @@ struct RateLimiterTests {
         }
     }
 
-    /// What the tasks did.
+    /// The events of the tasks.
     private struct Course {
         var arrivals: [(number: Int, date: RunLoop.Instant)] = []
         var order: [Int] = []
@@ -230,7 +231,7 @@ struct RateLimiterTests {
         ///   very time when it is cancelled, either is right.
         func difference(from life: Life) -> String? {
             var dates: [RunLoop.Instant] = []
-            // No task passes before those in front of it.
+            // No task passes before the tasks in front of it.
             var front = RunLoop.Instant.distantPast
             for (number, date) in arrivals {
                 let task = life.tasks[number]

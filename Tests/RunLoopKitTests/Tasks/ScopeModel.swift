@@ -1,9 +1,9 @@
 import RunLoopKit
 import TestSupport
 
-/// The rules of scopes as the pages have them, over a loop that has only jobs and dates.
+/// The documented rules of scopes, over a loop that has only jobs and dates.
 ///
-/// A job is a closure, and a node is given the closure that goes on after it.
+/// A job is a closure, and a node receives the closure that continues after it.
 final class ScopeModel {
     typealias Continuation = (_ error: String?) -> Void
 
@@ -30,8 +30,7 @@ final class ScopeModel {
 
     private func forget(_ order: Int) { dates.removeAll { $0.order == order } }
 
-    /// The calls whose date has come are made by date, and in the order in which they were armed. Jobs have a turn before
-    /// and after them.
+    /// Makes the due calls by date, and in the order in which they were armed. Jobs have a turn before and after them.
     private func run() {
         while true {
             takeTurn()
@@ -45,7 +44,8 @@ final class ScopeModel {
         }
     }
 
-    /// Jobs run in order. The clock is looked at after 1, 2, 4, 8 … of them, and ends the turn 5 ms after the first look.
+    /// Runs jobs in order. The clock is read after 1, 2, 4, 8 … of them, and ends the turn 5 ms after the first
+    /// reading.
     private func takeTurn() {
         var (count, nextLook) = (0, 1)
         var end: RunLoop.Instant?
@@ -62,14 +62,14 @@ final class ScopeModel {
     // MARK: Tasks and scopes
 
     private final class Job {
-        /// The scope that it is a member of.
+        /// The scope of which the job is a member.
         let scope: Scope?
         var isCancelled = false
-        /// Whether it was cancelled alone.
+        /// `true` if the job was cancelled alone.
         var isCancelledAlone = false
-        /// Ends the present wait; `nil` if there is none, or if it ignores cancellation.
+        /// Ends the present wait; `nil` if there is none, or if the wait ignores cancellation.
         var interrupt: (() -> Void)?
-        /// How it ended.
+        /// The end of the job, with its error.
         var end: (error: String?, Void)?
         var waiters: [Waiter] = []
 
@@ -104,14 +104,14 @@ final class ScopeModel {
         let isShield: Bool
         var deadline: RunLoop.Instant
         var alarm = 0
-        /// Those that have not ended, the body first.
+        /// The members that have not ended, the body first.
         var members: [Job] = []
         var cause: Cause?
-        /// The first error that is no cancellation.
+        /// The first error not caused by cancellation.
         var failure: String?
         var isCut = false
         var whenAllHaveEnded: () -> Void = {}
-        // With tasks:
+        // For a scope with tasks:
         var children: [Job] = []
 
         init(_ deadline: RunLoop.Instant, in outer: Scope?, isShield: Bool) {
@@ -124,7 +124,7 @@ final class ScopeModel {
             for member in members { member.cancel() }
         }
 
-        /// The outermost scope whose deadline has passed is cancelled first; a shield is the outermost.
+        /// Cancels the outermost scope whose deadline has passed; a shield is the outermost.
         func lookAtDeadlines(_ now: RunLoop.Instant) {
             if !isShield { outer?.lookAtDeadlines(now) }
             if deadline <= now { cancel(because: .deadline) }
@@ -133,7 +133,7 @@ final class ScopeModel {
 
     /// Begins a wait of a task, which looks at the deadlines first.
     ///
-    /// - Parameter begin: returns the closure that gives the wait up.
+    /// - Parameter begin: begins the wait, and returns the closure that gives it up.
     private func wait(_ job: Job, then: @escaping Continuation, _ begin: () -> () -> Void) {
         job.scope?.lookAtDeadlines(now)
         guard !job.isCancelled else { return jobs.append { then("cancelled") } }
@@ -210,7 +210,7 @@ final class ScopeModel {
         var seen: Int
     }
 
-    /// - Parameter date: when the caller is cancelled.
+    /// - Parameter date: the time when the caller is cancelled.
     static func ends(of node: ScopeNode, cancelledAt date: RunLoop.Instant) -> [ScopeEnd] {
         let model = ScopeModel()
         let job = Job(in: nil)

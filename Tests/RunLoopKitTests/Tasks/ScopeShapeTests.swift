@@ -3,9 +3,9 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-// The forms in which people write scopes. That they compile is half of the test.
+// The forms in which people write scopes. Half of the test is that they compile.
 
-/// Belongs to a thread.
+/// An object that belongs to a thread.
 private final class Record {
     var count = 0
 }

@@ -12,7 +12,7 @@ struct Refusal: Error, Equatable {
 struct ScopeTests {
     /// Runs a task on virtual time, to its end.
     ///
-    /// - Returns: how it ended, and when.
+    /// - Returns: the result of the task, and its time.
     private func outcome<Success: Sendable>(
         cancelledAt date: RunLoop.Instant = .distantFuture, _ operation: @escaping (RunLoop) async throws -> Success
     ) -> (result: Result<Success, any Error>?, end: RunLoop.Instant) {
@@ -179,7 +179,7 @@ struct ScopeTests {
         withSimulation { simulation in
             let loop = simulation.loop
             var errors: [any Error] = []
-            // The clock is not looked at between the third job of a turn and the fourth: here the loop comes to no timer.
+            // The clock is not read between the third job of a turn and the fourth: here the loop reaches no timer.
             loop.task { await rest(.seconds(5), on: loop) }
             loop.task {
                 try await loop.withTimeout(.seconds(6)) {
@@ -496,7 +496,7 @@ struct ScopeTests {
     }
 }
 
-/// Waits, whether the task is cancelled or not.
+/// Waits, even if the task is cancelled.
 nonisolated(nonsending) func rest(_ duration: Duration, on loop: RunLoop) async {
     await withUnsafeContinuation { continuation in loop.perform(afterDelay: duration) { continuation.resume() } }
 }

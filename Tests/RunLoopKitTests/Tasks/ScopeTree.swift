@@ -9,22 +9,22 @@ struct ScopeNode {
 
     indirect enum Kind {
         case sleep(Duration)
-        /// Occupies the thread.
+        /// Work that occupies the thread.
         case compute(Duration)
         /// A wait that ignores its cancellation.
         case rest(Duration)
         case fail
         case sequence([ScopeNode])
-        /// Goes on after any error.
+        /// A node that continues after any error.
         case attempt(ScopeNode)
         case timeout(Duration, ScopeNode)
         /// A scope whose deadline may lie in the past.
         case deadline(RunLoop.Instant, ScopeNode)
         case shield(Duration, ScopeNode)
         case tasks(Duration?, ScopeNode)
-        // In the innermost scope with tasks:
+        // Within the innermost scope with tasks:
         case start(ScopeNode)
-        /// Awaits the value of one of the tasks that were started before the asking one.
+        /// A wait for the value of one of the tasks started before the waiting one.
         case value(Int)
         case cancelTask(Int)
         case cancel
@@ -32,7 +32,7 @@ struct ScopeNode {
     }
 }
 
-/// How a node ended, as text, and when.
+/// The end of a node, as text, and its time.
 struct ScopeEnd: Equatable, CustomStringConvertible {
     var number: Int
     var outcome: String
@@ -41,7 +41,7 @@ struct ScopeEnd: Equatable, CustomStringConvertible {
     var description: String { "\(number) \(outcome) at \(date)" }
 }
 
-/// Draws programs: each date is that of another event as often as not.
+/// A generator of programs, in which half of the dates coincide with other events.
 struct ScopeTrees {
     var generator: SeededGenerator
     private var count = 0
@@ -106,7 +106,7 @@ final class ScopeProgram {
     private let loop: RunLoop
     private(set) var ends: [ScopeEnd] = []
 
-    /// The innermost scope with tasks, as a node finds it.
+    /// The innermost scope with tasks, from a node's point of view.
     private final class Group {
         let tasks: RunLoop.Tasks
         var children: [RunLoop.Tasks.Child<Void>] = []
@@ -118,7 +118,7 @@ final class ScopeProgram {
 
     private struct Place {
         var group: Group
-        /// The number of tasks that were started before this one.
+        /// The number of tasks started before this one.
         var seen: Int
     }
 
@@ -126,7 +126,7 @@ final class ScopeProgram {
         (self.simulation, loop) = (simulation, simulation.loop)
     }
 
-    /// - Parameter date: when its caller is cancelled.
+    /// - Parameter date: the time when the caller is cancelled.
     static func ends(of node: ScopeNode, cancelledAt date: RunLoop.Instant) -> (ends: [ScopeEnd], isDone: Bool) {
         withSimulation { simulation in
             let program = ScopeProgram(simulation)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Ticks of a loop's clock")
 struct TickTests {
-    /// The ticks that a task gets in ten seconds of virtual time, as "date+missed@now" in seconds.
+    /// Returns the ticks that a task gets in ten seconds of virtual time, as "date+missed@now" in seconds.
     private func ticks(
         every interval: Duration, inModes modes: RunLoop.Modes = .common,
         _ body: nonisolated(nonsending) @escaping (RunLoop, Int) async throws -> Void = { _, _ in },

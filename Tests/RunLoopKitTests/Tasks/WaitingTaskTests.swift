@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// Tasks that never end, and that LeakSanitizer is not to take for lost.
+/// Tasks that never end, kept so that LeakSanitizer does not report them.
 private let kept = Locked<[Task<Void, any Error>]>([])
 
 @Suite("Tasks that wait, in a dump")
@@ -102,7 +102,7 @@ struct WaitingTaskTests {
             #expect(known["helper"]?.hasPrefix("awaits task \"child\" \(file)") == true, "\(known)")
             #expect(known["root"]?.hasPrefix("awaits task \"outer\" \(file)") == true, "\(known)")
             #expect(loop.dump().cyclesOfWaiting.map { $0.compactMap(\.name).sorted() } == [["child", "helper"]])
-            // The helper's wait can be cancelled, and so the cycle ends.
+            // The helper's wait can be cancelled, which ends the cycle.
             tasks.second?.cancel()
             #expect(simulation.runUntilIdle() == .done)
             #expect(details(loop).isEmpty)

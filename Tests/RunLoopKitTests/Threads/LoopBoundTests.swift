@@ -5,7 +5,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// A loop-bound value may travel anywhere, and is used and released on its loop's thread.
+/// Loop-bound values, which may travel anywhere, and are used and released on their loop's thread.
 @Suite("Loop-bound values", .timeLimit(.minutes(15)))
 struct LoopBoundTests {
     @Test("a timer passes through another thread, and is stopped on its own")
@@ -52,7 +52,7 @@ struct LoopBoundTests {
         let number = Log<UInt>()
         let thread = LoopThread { loop in
             let bound = LoopBound(Token { number.append(threadNumber()) }, loop: loop)
-            // Lets go of it where it is called.
+            // Releases the value where it is called.
             let other = PlainThread { _ = bound.remote }
             loop.perform { other.join() }
             loop.add(CustomSource(), forMode: .default)

@@ -7,12 +7,12 @@ import Testing
 
 @Suite("LoopThreadPool", .timeLimit(.minutes(15)))
 struct LoopThreadPoolTests {
-    /// The name that the system has for the calling thread.
+    /// Returns the system's name of the calling thread.
     private static func threadName() -> String {
         String(contents(of: "/proc/thread-self/comm").dropLast())
     }
 
-    /// An active source that works for a while at every delivery.
+    /// Makes an active source that works for a while at every delivery.
     private func slow(
         _ name: String, _ queue: DeliveryQueue, _ log: Log<String>, _ simulation: Simulation,
         after delay: Int, every interval: Int?, for duration: Int

@@ -19,7 +19,7 @@ private func checkRounds() {
     let loop = RunLoop.current
     let before = residentBytes()
     let released = Counter()
-    /// - Returns: the greatest resident memory of the round, and that after it.
+    /// - Returns: the peak of the resident memory in the round, and the memory after it.
     func round(cancels: Bool) -> (peak: Int, after: Int) {
         func work() -> Int {
             let token = Token { released.add() }
@@ -41,7 +41,7 @@ private func checkRounds() {
         loop.checkInvariants()
         return (peak, residentBytes())
     }
-    // Each kind twice. Not from the first round on: the allocator learns from it that large arrays come and go, and
+    // Each kind twice. The first round does not count: the allocator learns from it that large arrays come and go, and
     // maps them no more.
     let rounds = [true, false, true, false].map { round(cancels: $0) }
     let used = rounds[1].peak - before

@@ -45,7 +45,7 @@ private enum Operation: Sendable {
 /// A life of a source: the operations on it, the time that passes after each, and the actions of its handler.
 private struct Life {
     var outside: [(operation: Operation, then: Int64)] = []
-    /// The handler does it, and then works for so long.
+    /// The operations of the handler, and the length of its work after each.
     var inside: [(operation: Operation, busy: Int64)] = []
     let hasCancelHandler: Bool
 
@@ -80,7 +80,7 @@ private struct Model {
     private(set) var isReleased = false
     private var start: Int64?
     private var interval: Int64?
-    /// Fires up to here were delivered.
+    /// The time up to which fires were delivered.
     private var counted: Int64 = .min
     private var busyUntil: Int64?
     private var deliveries = 0
@@ -113,7 +113,7 @@ private struct Model {
         }
     }
 
-    /// How many dates of the grid have come and were not delivered.
+    /// The number of dates of the grid that have come and were not delivered.
     private var due: Int {
         guard let start, start <= now else { return 0 }
         guard let interval else { return counted == .min ? 1 : 0 }
@@ -215,7 +215,7 @@ struct TimerSourceModelTests {
         }
     }
 
-    /// `make stress` lives more.
+    /// The number of lives; `make stress` has more.
     private static let lives = UInt64(amount(of: "LIVES", usually: 2500))
 
     @Test("random lives on a loop go as the rules say")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Objects that timer sources keep, and the threads that release them", .timeLimit(.minutes(15)))
 struct TimerSourceOwnershipTests {
-    /// Writes down on which thread it was released.
+    /// An object that logs the thread on which it was released.
     private final class Witness {
         let log: Log<UInt>
         init(_ log: Log<UInt>) { self.log = log }
@@ -159,7 +159,7 @@ struct TimerSourceOwnershipTests {
         thread.join()
         #expect(releases.entries == Array(repeating: owner.entries[0], count: 4))
         #expect(called.value == 0)
-        // They may still be called, and do nothing.
+        // The sources may still be called, and do nothing.
         for source in sources.entries {
             source.schedule(after: .zero, repeating: .milliseconds(1))
             source.resume()
@@ -178,7 +178,7 @@ struct TimerSourceOwnershipTests {
         let log = Log<String>()
         withSimulation { simulation in
             for number in 0..<6 {
-                // Each is kept by the handler of the one before, and both ways.
+                // The handler of each source keeps the next one, in both directions.
                 let source = TimerSource(queue: .current)
                 let timer = Timer(timeInterval: .seconds(100), repeats: true) { _ in }
                 simulation.loop.add(timer, forMode: .common)
@@ -249,7 +249,7 @@ struct TimerSourceOwnershipTests {
         source.schedule(after: .seconds(1000))
         source.activate()
         @Sendable func step() {
-            // When the loop takes nothing more, this is its last pass.
+            // A loop that accepts nothing more is in its last pass.
             guard !thread.remote.perform({ _ in step() }) else { return }
             PlainThread { source.setEventHandler(nil) }.join()
             source.cancel()

@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-/// R170–R179 and R190: when a source fires, and the number of fires it reports.
+/// R170–R179 and R190: the times when a source fires, and the number of fires that it reports.
 @Suite("When a timer source fires", .timeLimit(.minutes(15)))
 struct TimerSourceScheduleTests {
     // MARK: R170, R171

@@ -3,10 +3,10 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-/// A source that watches its own deliveries.
+/// A source that checks its own deliveries.
 private final class Subject: Sendable {
     let source: TimerSource
-    /// The thread of its queue, unless that is a pool.
+    /// The thread of the source's queue, if that is no pool.
     let owner: LoopThread?
     private let state = Locked(State())
     private let alive: Counter
@@ -15,7 +15,7 @@ private final class Subject: Sendable {
     private struct State {
         var isInside = false
         var isCancelCalled = false
-        /// A cancel has returned: on the owner's thread, or on another.
+        /// `true` after a cancel has returned, on the owner's thread or on another.
         var isCancelledByOwner = false
         var isCancelled = false
         var lateBegins = 0
@@ -44,7 +44,7 @@ private final class Subject: Sendable {
                 if state.isInside { state.faults.append("a delivery began inside another") }
                 if state.isCancelCalled { state.faults.append("a delivery began after the cancel handler") }
                 if state.isCancelledByOwner { state.faults.append("a delivery began after a cancel of the owner") }
-                // To another thread a delivery that has been decided has begun.
+                // For another thread, a decided delivery has begun.
                 if state.isCancelled { state.lateBegins += 1 }
                 if state.lateBegins > 1 { state.faults.append("deliveries began after a cancel") }
                 if source.data < 1 { state.faults.append("a delivery of \(source.data) fires") }
@@ -68,7 +68,7 @@ private final class Subject: Sendable {
         source.suspend()
     }
 
-    /// Cancels it and has it call its cancel handler, which a suspended one would owe for ever.
+    /// Cancels the source and lets it call its cancel handler, which a suspended one would owe forever.
     func finish() {
         cancel()
         source.activate()
@@ -101,8 +101,8 @@ private final class Arena: Sendable {
         var items: [WorkItem?] = Array(repeating: nil, count: 32)
         var threads: [LoopThread]
         var pools: [LoopThreadPool]
-        /// Subjects that have lost their place and were not cancelled then. A few: those that are always due would take
-        /// the processor from everybody else.
+        /// Subjects that have lost their place and were not cancelled then. Only a few: subjects that are always due
+        /// would use up the processor.
         var displaced: [Subject?] = Array(repeating: nil, count: 4)
         var all: [Subject] = []
 
@@ -120,7 +120,7 @@ private final class Arena: Sendable {
         LoopThread(name: "stress") { $0.add(CustomSource(), forMode: .common) }
     }
 
-    /// One random deed.
+    /// Performs one random deed.
     func act(_ generator: inout SeededGenerator) {
         let place = Int.random(in: 0..<32, using: &generator)
         let amount = Int.random(in: -200...900, using: &generator)
@@ -163,7 +163,7 @@ private final class Arena: Sendable {
             state.all.append(subject)
             return exchange(&state.subjects[place], subject)
         }
-        // Handlers hold their subject, and it its source: only a cancel breaks that.
+        // Handlers hold their subject, which holds its source: only a cancel breaks the cycle.
         let isKept = Bool.random(using: &generator)
         let number = Int.random(in: 0..<4, using: &generator)
         let uncancelled = isKept ? state.withLock { exchange(&$0.displaced[number], old) } : old
