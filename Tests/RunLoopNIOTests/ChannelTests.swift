@@ -8,7 +8,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// RunLoopUnix has one for itself.
+/// RunLoopUnix has a type of this name as well.
 private typealias ByteBuffer = NIOCore.ByteBuffer
 
 private final class Echo: ChannelInboundHandler {
@@ -173,7 +173,7 @@ struct ChannelTests {
         try await group.shutdownGracefully()
     }
 
-    /// Not in a task, because it blocks.
+    /// Makes the group outside of a task, because this blocks.
     private func makeGroup(loops: Int) throws -> RunLoopEventLoopGroup {
         RunLoopEventLoopGroup(try LoopGroup(count: loops))
     }
@@ -359,10 +359,10 @@ struct ChannelTests {
         }
     }
 
-    /// Channels that answer each input, without a promise.
+    /// Makes channels that answer each input, without a promise.
     ///
     /// - Parameter answered: called in each handler, with the number of peers that had an answer before, and a function
-    ///   that counts those that have one.
+    ///   that counts the peers that have one.
     private func ask(
         _ pairs: [DescriptorPair], on loop: RunLoop, settle: (() -> Bool) -> Void,
         _ answered: @escaping @Sendable (_ before: Int, _ count: () -> Int) -> Void
@@ -437,7 +437,7 @@ struct ChannelTests {
                 }
                 counts.append(count())
             }
-            // The last four are found ready again when that run has ended.
+            // The last four are found ready again after that run.
             #expect(counts.entries == [1, 1, 1, 4, 5, 5, 5, 5])
         }
     }
@@ -488,8 +488,8 @@ struct ChannelTests {
     }
 }
 
-/// Keeps its input.
-// Unchecked: the loop's thread has it.
+/// A handler that keeps its input.
+// Unchecked: used only on the loop's thread.
 private final class Keeper: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
 
@@ -505,7 +505,7 @@ private final class Keeper: ChannelInboundHandler, @unchecked Sendable {
         if !kept.isEmpty { kept.removeFirst() }
     }
 
-    /// Whether the kept input is the end of those bytes.
+    /// Returns `true` if the kept input is the end of `bytes`.
     func isSuffix(of bytes: [UInt8]) -> Bool {
         let all = kept.flatMap { Array($0.readableBytesView) }
         return all == Array(bytes.suffix(all.count))

@@ -26,7 +26,7 @@ struct Program: CustomStringConvertible {
     var maxMessagesPerRead: UInt
     var bufferSize: Int
     var waterMark: (low: Int, high: Int)
-    /// Whether writes have promises. Without, flushes of handlers that have input may be put together.
+    /// `true` if writes have promises. Otherwise flushes of handlers that have input may be combined.
     var hasPromises: Bool
     var reactions: [Event: [Step]]
     var steps: [Step]
@@ -40,13 +40,13 @@ struct Program: CustomStringConvertible {
         func size(_ random: inout SeededGenerator) -> Int {
             switch Int.random(in: 0..<8, using: &random) {
             case 0: 0
-            // With flushes that are put together, the system may have room for more or less of what is too much for it.
+            // With combined flushes, the system may have room for more or less of an excessive output.
             case 1 where hasPromises: Int.random(in: 20_000...150_000, using: &random)
             default: Int.random(in: 1...2_000, using: &random)
             }
         }
         func mode(_ random: inout SeededGenerator) -> CloseMode {
-            // Not of the input: SwiftNIO then takes the end that it has made for one of the peer.
+            // Not of the input: SwiftNIO then mistakes the end that it has made for the peer's.
             [.all, .output].randomElement(using: &random)!
         }
         func inner(_ random: inout SeededGenerator) -> Step {
@@ -94,8 +94,8 @@ struct Program: CustomStringConvertible {
     }
 }
 
-/// Notes what happens to its channel, and answers as its program says.
-// Unchecked: the event loop's thread has it, and the test's own waits for that.
+/// Notes the events of its channel, and answers as its program says.
+// Unchecked: the event loop's thread uses it, and the test's thread waits for that.
 private final class Recorder: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -186,7 +186,7 @@ private final class Echo: ChannelInboundHandler, Sendable {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) { context.writeAndFlush(data, promise: nil) }
 }
 
-/// An event loop and its way to take over a connected socket.
+/// An event loop and its way to adopt a connected socket.
 private struct Ground: Sendable {
     typealias Initializer = @Sendable (any Channel) -> EventLoopFuture<Void>
 
@@ -214,8 +214,8 @@ private struct Ground: Sendable {
         return (ends[0], ends[1])
     }
 
-    /// Has the event loop find the input that `body` sends together with that of the other channels, of which some come
-    /// before it and some after.
+    /// Lets the event loop find the input that `body` sends together with the input of the other channels, some before
+    /// it and some after.
     private func amongOthers(_ body: () -> Void) {
         let (isHeld, isSent) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         eventLoop.execute {
@@ -283,11 +283,11 @@ private struct Ground: Sendable {
         }.wait()
     }
 
-    /// Waits until nothing happens any more.
+    /// Waits until no more events happen.
     private func settle(_ recorder: Recorder, _ pause: TimeAmount) {
         var (length, rounds) = (-1, 0)
         while rounds < 2 {
-            // A timer, because before it fires the event loop asks the system for what is ready.
+            // A timer, because before it fires the event loop asks the system for ready descriptors.
             let scheduled = eventLoop.scheduleTask(in: pause) { recorder.trace.count }
             guard let now = try? scheduled.futureResult.wait() else { return }
             rounds = now == length ? rounds + 1 : 0
@@ -374,7 +374,7 @@ struct ConformanceTests {
 
     private func traces(of program: Program, _ theirs: Ground, _ ours: Ground) throws -> ([String], [String]) {
         var (expected, found): ([String], [String]) = ([], [])
-        // The event loop may not have looked at the socket before it was asked whether it is done.
+        // The event loop may not have looked at the socket before it was asked for its state.
         for pause: TimeAmount in [.microseconds(20), .microseconds(200), .milliseconds(2), .milliseconds(20)] {
             (expected, found) = (try theirs.run(program, pause), try ours.run(program, pause))
             if expected == found { break }

@@ -9,7 +9,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// RunLoopUnix has one for itself.
+/// RunLoopUnix has a type of this name as well.
 private typealias ByteBuffer = NIOCore.ByteBuffer
 private typealias Envelope = AddressedEnvelope<NIOCore.ByteBuffer>
 

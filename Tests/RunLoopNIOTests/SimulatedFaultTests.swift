@@ -35,7 +35,7 @@ private final class Account: ChannelInboundHandler {
     }
 }
 
-/// Adds one to an account, and again after a connection that is lost; waits longer after each failure.
+/// A client that adds one to an account, and tries again after a lost connection; waits longer after each failure.
 private final class Client: Sendable {
     private let group: RunLoopEventLoop
     private let log: Log<String>

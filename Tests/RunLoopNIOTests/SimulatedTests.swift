@@ -64,7 +64,7 @@ private final class Asker: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { log("closed") }
 }
 
-/// Answers input with ten times as much, and notes the most output that has waited.
+/// Answers input with ten times as much, and notes the largest waiting output.
 private final class Verbose: ChannelInboundHandler {
     typealias InboundIn = NIOCore.ByteBuffer
     typealias OutboundOut = NIOCore.ByteBuffer
@@ -82,7 +82,7 @@ private final class Verbose: ChannelInboundHandler {
     }
 }
 
-/// Sends a megabyte, and reads nothing before the test says so.
+/// Sends a megabyte, and reads nothing before the test allows it.
 private final class Talker: ChannelInboundHandler {
     typealias InboundIn = NIOCore.ByteBuffer
     typealias OutboundOut = NIOCore.ByteBuffer
@@ -105,7 +105,7 @@ private final class Talker: ChannelInboundHandler {
 
 @Suite("SwiftNIO's handlers in the simulated world")
 struct SimulatedTests {
-    /// Serves HTTP on a host, has a client on another host ask, and returns the client's log.
+    /// Serves HTTP on a host, to which a client on another host sends requests, and returns the client's log.
     private func converse(seed: UInt64, link: NetworkLink, requests: Int = 20) -> [String] {
         let log = Log<String>()
         withSimulation(seed: seed) { simulation in

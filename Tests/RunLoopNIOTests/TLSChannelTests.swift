@@ -12,7 +12,7 @@ import TLSTestSupport
 import TestSupport
 import Testing
 
-/// RunLoopUnix has one for itself.
+/// RunLoopUnix has a type of this name as well.
 private typealias ByteBuffer = NIOCore.ByteBuffer
 
 /// Logs the events of a channel, and sends a text when it is active.
@@ -237,7 +237,7 @@ private final class Echo: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) { context.writeAndFlush(data, promise: nil) }
 }
 
-/// Fulfils a promise with so many bytes.
+/// Fulfils a promise once it has received a number of bytes.
 private final class Collector: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
