@@ -16,9 +16,9 @@ final class MemoryStream: ByteStream {
         didSet { tell() }
     }
 
-    /// A pair of connected ends.
+    /// Makes a pair of connected ends.
     ///
-    /// - Parameter capacity: the most unread bytes that each end holds.
+    /// - Parameter capacity: the largest number of unread bytes that each end holds.
     static func pair(capacity: Int = 64 * 1024) -> (MemoryStream, MemoryStream) {
         let (one, other) = (MemoryStream(capacity), MemoryStream(capacity))
         (one.peer, other.peer) = (other, one)
