@@ -5,7 +5,8 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// The machine without a socket, against a model that keeps the dates of all connections and counts anew each time.
+/// The machine without a socket, compared with a model that keeps the dates of all connections and counts anew each
+/// time.
 @Suite("The machine of a listener")
 struct AcceptMachineTests {
     @Test("random events are answered as a naive model answers them", arguments: 0..<200)
@@ -29,7 +30,7 @@ struct AcceptMachineTests {
                     switch action {
                     case .accept:
                         calls += 1
-                        // A machine that never pauses would be asked for ever.
+                        // A machine that never pauses would be asked forever.
                         guard calls < 1000 else { return #expect(calls < 1000) }
                         machine.acceptFailed(errno, at: now)
                     case .pause(let end):
@@ -64,7 +65,7 @@ private struct Model: ~Copyable {
     var isClosed = false
     /// The errors of the round; 0 for none.
     let errors: [Int32]
-    /// The failures in a row that may each be about one connection.
+    /// The number of consecutive failures that may each be about one connection.
     var failures = 0
 
     init(seed: UInt64, random: inout SeededGenerator) {
@@ -117,7 +118,7 @@ private struct Model: ~Copyable {
         checkAnswers()
     }
 
-    /// One pass: each action must be the one that is due, and at the end none may be left.
+    /// Makes one pass: each action must be the one that is due, and at the end none may be left.
     private mutating func descriptorIsReady(_ random: inout SeededGenerator) {
         machine.becameReady(at: now)
         for turn in 0..<options.budget where !isClosed && pauseEnd == nil {
@@ -194,7 +195,8 @@ private struct Model: ~Copyable {
         check(found == action, "\(String(describing: found)) instead of \(String(describing: action))")
     }
 
-    /// Intervals follow one another, and each begins with the first connection after the one before.
+    /// Returns the end of the current interval. Intervals follow one another, and each begins with the first connection
+    /// after the previous one.
     private func end(of limit: RateLimit?, _ dates: [RunLoop.Instant]) -> RunLoop.Instant? {
         guard let limit, var begin = dates.first else { return nil }
         var count = 0
@@ -215,7 +217,7 @@ private struct Model: ~Copyable {
         expect(nil)
     }
 
-    /// Cheaper than an expectation at each step.
+    /// Records an issue if a condition fails. Cheaper than an expectation at each step.
     private func check(_ isRight: Bool, _ what: @autoclosure () -> String) {
         if !isRight { Issue.record("seed \(seed): \(what())") }
     }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// With a resolver that takes virtual time; no real name server is asked.
+/// Look-ups with a resolver that takes virtual time; no real name server is used.
 @Suite("Looking up names")
 struct HostResolverTests {
-    /// Each name takes 5 s, and the names are written down as they are looked up.
+    /// Calls `body` with a resolver that takes 5 s for each name, and logs the names.
     private func withSlowResolver(_ body: (Simulation, Locked<[String]>) throws -> Void) rethrows {
         try withSimulation { simulation in
             let names = Locked<[String]>([])

@@ -523,7 +523,7 @@ struct ListenerTests {
     }
 }
 
-/// Accepts with room for two descriptors; ends the process with 0 if all is as it should be.
+/// Accepts with room for two descriptors; ends the process with 0 if all checks pass.
 private func runWithoutDescriptors(pause: Duration = Listener.Options().pause) throws {
     try withSimulation { simulation in
         let loop = simulation.loop
@@ -538,7 +538,7 @@ private func runWithoutDescriptors(pause: Duration = Listener.Options().pause) t
         listener.errorHandler = { errors.append($1.errno) }
         // Peers that have descriptors already.
         let peers = (0..<6).map { _ in Peer(connectedTo: listener.address) }
-        // Every number below the limit is taken, except two; other threads of the process may take those as well.
+        // Every number below the limit is taken, except two; other threads of the process may take these as well.
         var last: Int32 = 0
         while last < 200 { last = dup(0) }
         close(last)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Starts at one path")
 struct PathClaimTests {
-    /// The starts of all processes together, for each kind of socket.
+    /// The number of starts of all processes together, for each kind of socket.
     static let starts = amount(of: "PATH_STARTS", usually: 1_000)
 
     @Test(

@@ -15,7 +15,7 @@ final class Peer {
         RealSystem.shared.prepare(descriptor)
     }
 
-    /// A peer that has connected to an address.
+    /// Connects a peer to an address.
     convenience init(connectedTo address: Endpoint, from own: Endpoint? = nil) {
         let descriptor = socket(address.family, SocketKind.stream, 0)
         if let own { precondition(own.withSystemAddress { bind(descriptor, $0, $1) } == 0) }
@@ -46,13 +46,13 @@ final class Peer {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// The received text; `nil` at the end of the stream.
+    /// Returns the received text; `nil` at the end of the stream.
     func receive(_ most: Int = 1 << 20) -> String? {
         receiveBytes(most).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Whether the stream has ended. A child that is about to begin has the descriptors of this process for a moment,
-    /// so the other end may be open a little longer than its owner has it.
+    /// Returns `true` if the stream has ended. A child that is about to begin has the descriptors of this process for a
+    /// moment, so the other end may stay open a little longer than its owner keeps it.
     func hasEnded() -> Bool {
         var text: String? = ""
         return eventually("the stream has ended") {
@@ -61,7 +61,7 @@ final class Peer {
         } && text == nil
     }
 
-    /// The same as bytes.
+    /// Returns the received bytes; `nil` at the end of the stream.
     func receiveBytes(_ most: Int = 1 << 20) -> ArraySlice<UInt8>? {
         var bytes = [UInt8](repeating: 0, count: most)
         let count = recv(descriptor, &bytes, most, 0)
@@ -69,7 +69,7 @@ final class Peer {
     }
 }
 
-/// Two connected sockets: a connection of the loop, and its peer.
+/// Makes two connected sockets: a connection of the loop, and its peer.
 func makePair(
     on loop: RunLoop, limits: Connection.Limits = .init(), receive: @escaping Connection.ReceiveHandler
 ) throws -> (connection: Connection, peer: Peer) {
