@@ -9,7 +9,7 @@ import Testing
 
 @testable import RunLoopRecording
 
-/// A daemon that answers each line with its number and a word.
+/// Makes a daemon that answers each line with its number and a word.
 private func answer(_ word: String, on loop: RunLoop, _ address: Endpoint) throws -> Listener {
     try Listener(address: address, on: loop) { _, descriptor, _ in
         var count = 0
@@ -23,7 +23,7 @@ private func answer(_ word: String, on loop: RunLoop, _ address: Endpoint) throw
     }
 }
 
-/// Records a daemon with three clients, each of which sends lines one after the other, and waits for each answer.
+/// Records a daemon with three clients, each of which sends one line after another, and waits for each answer.
 private func record(_ options: RecordingOptions = .withOutput) throws -> RecordPath {
     let path = RecordPath()
     var visitors: LoopThread?
@@ -72,7 +72,7 @@ private func read(_ path: RecordPath) throws -> Record {
     try withExtendedLifetime(path) { try Record(contentsOf: path.path) }
 }
 
-/// Has the clients of a record talk to a daemon on a simulated host.
+/// Lets the clients of a record talk to a daemon on a simulated host.
 private func play(
     _ record: Record, daemon: @escaping @Sendable (RunLoop, Endpoint) throws -> Void
 ) -> [RecordedClient.Outcome] {
@@ -130,14 +130,14 @@ private func play(
         // A daemon with shorter answers: the clients wait for a second, and continue.
         let short = play(record) { _ = try answer("l", on: $0, $1) }
         #expect(short.map(\.difference) == [1, 1, 1])
-        // One that answers nothing.
+        // A daemon that does not answer.
         let none = play(record) { loop, address in
             _ = try Listener(address: address, on: loop) { _, descriptor, _ in
                 try? Connection(adopting: descriptor, on: loop) { $1.count }.start()
             }
         }
         #expect(none.map(\.difference) == [0, 0, 0])
-        // And none at all.
+        // No daemon at all.
         let gone = play(record) { _, _ in }
         #expect(gone.map(\.reason).allSatisfy { $0 == nil })
     }
@@ -193,7 +193,7 @@ private func play(
         #expect(record.clients.compactMap(\.answer).map { String(decoding: $0, as: UTF8.self) } == ["yes\n", "no\n"])
 
         let exploration = Exploration(schedules: 2000, limits: .init(reportsDeadlocks: false))
-        // The order of the clients is that of the record, unless a schedule departs from it.
+        // The clients have the recorded order, if no schedule departs from it.
         func compare(_ simulation: Simulation) throws {
             for outcome in play(
                 record, in: simulation, timeScale: 0, daemon: { _ = try shop(on: $0, $1, sell: sellAtOnce) })
@@ -207,7 +207,7 @@ private func play(
         }
         #expect(finding.fault.description.contains("is answered otherwise") && finding.token.departures.count == 1)
 
-        // A changed shop looks at its stock, and takes from it a while later. At the recorded times nobody notices.
+        // A changed shop looks at its stock, and takes from it a while later. At the recorded times this has no effect.
         func sell(_ simulation: Simulation, timeScale: Double) throws {
             let outcomes = play(record, in: simulation, timeScale: timeScale) { loop, address in
                 _ = try shop(on: loop, address) { stock, loop, answer in
@@ -238,11 +238,11 @@ private func sellAtOnce(_ stock: Stock, on _: RunLoop, answer: (String) -> Void)
 private struct Oversold: Error {}
 
 private final class Stock: @unchecked Sendable {
-    // Unchecked: it belongs to the loop's thread.
+    // Unchecked: used only on the loop's thread.
     var left = 1
 }
 
-/// A daemon that sells something once.
+/// Makes a daemon that sells something once.
 private func shop(
     on loop: RunLoop, _ address: Endpoint,
     sell: @escaping (Stock, RunLoop, @escaping @Sendable (String) -> Void) -> Void
@@ -260,7 +260,7 @@ private func shop(
     }
 }
 
-/// So many clients, of which each wants to buy after the one before.
+/// Runs `count` clients, each of which tries to buy after the previous one.
 private func buy(_ count: Int, from address: Endpoint, on loop: RunLoop, completion: @escaping @Sendable () -> Void) {
     guard count > 0 else { return completion() }
     Connection.connect(to: address, on: loop, receive: Framing.lines { connection, _ in connection.finish() }) {

@@ -5,7 +5,7 @@ import Testing
 @testable import RunLoopRecording
 
 @Suite struct DamagedRecordTests {
-    /// Events of all kinds, with the numbers that are easily mistaken for something else.
+    /// A record with events of all kinds, and with the numbers that are easily mistaken for something else.
     @Test(arguments: seeds(usually: 1)) func `a record of any events is read without harm`(seed: UInt64) throws {
         let record = RecordPath()
         try withRecording(to: record.path) { _ in }
@@ -57,7 +57,7 @@ import Testing
         let whole = record.bytes
         let used = ChunkState(word: record.word(at: RecordLayout.pageSize + 16)).used
         let head = RecordLayout.argumentsStart + Int(record.word(at: RecordLayout.Field.argumentsLength.rawValue * 8))
-        // The first page, but for the count of foreign calls; the chunk with its head.
+        // The first page without the count of foreign calls, and the chunk with its head.
         let places =
             Array(0..<RecordLayout.Field.foreignCalls.rawValue * 8) + Array(RecordLayout.argumentsStart..<head)
             + Array(RecordLayout.pageSize..<RecordLayout.pageSize + 24)
@@ -70,7 +70,7 @@ import Testing
             let outcome = replay(record) { tick($0, times: 30) }
             switch outcome {
             case .failed(RecordError.damaged), .failed(RecordError.notARecord): continue
-            // Only where it says how much there was, or that another file follows.
+            // Only in the fields for the size of the file and for a further file.
             case .ended(.endOfRecord(.cut)) where (12 * 8..<14 * 8).contains(place): continue
             case .returned(log) where (12 * 8..<14 * 8).contains(place): continue
             default: Issue.record("the byte at \(place) was changed, seed \(seed): \(outcome)")
@@ -84,7 +84,7 @@ import Testing
         options.chunkSize = 256
         _ = try withRecording(to: record.path, options: options) { tick($0, times: 200) }
         var changed = record.bytes
-        // The third chunk has the mark of none.
+        // The third chunk has no chunk's mark.
         changed[RecordLayout.pageSize + 3 * 256] = 0
         record.bytes = changed
         let outcome = replay(record) { tick($0, times: 200) }

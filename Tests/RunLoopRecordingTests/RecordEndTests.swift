@@ -32,7 +32,7 @@ private func recordWithoutRoom() throws {
     var options = RecordingOptions()
     options.chunkSize = 4096
     signal(SIGXFSZ, SIG_IGN)
-    // As a full file system does, also within a chunk.
+    // As a full file system does, even within a chunk.
     var limit = rlimit(rlim_cur: 5 * 4096 + 1000, rlim_max: rlim_t.max)
     setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
     let log = try withRecording(to: record.path, options: options) { tick($0, times: 5000) }

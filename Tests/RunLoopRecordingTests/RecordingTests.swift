@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopRecording
 
-/// An echo server that also ticks. It stops when it has received so many bytes, and returns all that it has seen.
+/// An echo server that also ticks. Stops when it has received `total` bytes, and returns everything that it has seen.
 private func serve(
     _ loop: RunLoop, bytes total: Int, tick: Duration = .milliseconds(1), answer: String = "",
     whenReady: (Endpoint) -> Void = { _ in }
@@ -37,7 +37,7 @@ private func serve(
     return log
 }
 
-/// Speaks to the server from another thread, over so many connections one after the other.
+/// Talks to the server from another thread, over `connections` connections one after the other.
 func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> LoopThread {
     LoopThread(name: "visitor", in: RunLoop.realWorld) { loop in
         var left = connections
@@ -72,7 +72,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         #expect(log.count > 60)
         let outcome = replay(record) { try serve($0, bytes: 20 * 3000) }
         #expect(outcome.value == log, "\(outcome)")
-        // As often as one likes.
+        // A record can be replayed any number of times.
         #expect(replay(record) { try serve($0, bytes: 20 * 3000) }.value == log)
     }
 
@@ -118,7 +118,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         // Another period of the timer shows in the deadline of the first sleep.
         let late = replay(record) { try serve($0, bytes: 300, tick: .seconds(200)) }
         #expect(late.divergence?.asked.hasPrefix("a wait until") == true, "\(late)")
-        // A program that does less.
+        // A shorter program.
         let less = replay(record) { _ in [String]() }
         #expect(less.divergence?.recorded.hasPrefix("the time") == true, "\(less)")
     }
@@ -208,7 +208,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         }
     }
 
-    /// The head, too: whatever it says, a replay ends.
+    /// The head is changed, too: a replay always ends.
     @Test(arguments: seeds(usually: 1)) func `a record with any changed bytes is read without harm`(seed: UInt64) throws
     {
         let record = RecordPath()
@@ -221,7 +221,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         var random = SeededGenerator(seed: seed)
         for _ in 0..<100 {
             var changed = whole
-            // Some of the bytes that are used, or a shorter file.
+            // Some of the used bytes, or a shorter file.
             for _ in 0..<Int.random(in: 1...4, using: &random) {
                 let place = Int.random(in: 0..<(Bool.random(using: &random) ? 256 : 4096 + 400), using: &random)
                 changed[place] = UInt8.random(in: 0...255, using: &random)

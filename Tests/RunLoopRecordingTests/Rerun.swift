@@ -4,7 +4,7 @@ import RunLoopCore
 import RunLoopKit
 import RunLoopRecording
 
-/// A file for the record of a test, which is removed at the end.
+/// A file for the record of a test, removed at the end.
 final class RecordPath: Sendable {
     let path: String
 
@@ -21,7 +21,7 @@ final class RecordPath: Sendable {
         while unlink("\(path).\(part)") == 0 { part += 1 }
     }
 
-    /// One of its numbers.
+    /// Returns one of the file's numbers.
     func word(at place: Int) -> UInt64 {
         bytes[place..<place + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
@@ -32,7 +32,7 @@ final class RecordPath: Sendable {
         bytes = changed
     }
 
-    /// Its bytes.
+    /// The bytes of the file.
     var bytes: [UInt8] {
         get {
             let file = fopen(path, "r")!
@@ -54,7 +54,7 @@ final class RecordPath: Sendable {
     }
 }
 
-/// A program: a timer that fires so often, and draws numbers.
+/// A program in which a timer fires `times` times, and draws numbers.
 func tick(_ loop: RunLoop, times: Int, _ also: @escaping (Int) -> Void = { _ in }) -> [String] {
     var log: [String] = []
     loop.add(
@@ -67,7 +67,7 @@ func tick(_ loop: RunLoop, times: Int, _ also: @escaping (Int) -> Void = { _ in 
     return log
 }
 
-/// How a replay has ended.
+/// The end of a replay.
 enum Outcome<Value: Sendable>: Sendable {
     case returned(Value)
     case diverged(Divergence)
@@ -118,7 +118,7 @@ private final class Run<Value: Sendable>: Sendable {
     }
 }
 
-/// Replays a record on a thread of its own, which is given up where the replay ends early.
+/// Replays a record on a thread of its own, which is abandoned where the replay ends early.
 func replay<Value: Sendable>(
     _ record: RecordPath, until: ReplayOptions.Position? = nil, _ body: @escaping @Sendable (RunLoop) throws -> Value
 ) -> Outcome<Value> {

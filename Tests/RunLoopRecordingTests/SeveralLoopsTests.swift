@@ -6,7 +6,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Loops that post to one another as fast as they can, in an order that no run repeats by itself.
+/// Runs loops that post to one another as fast as they can, in an order that no run repeats by itself.
 private func exchange(_ loop: RunLoop, loops: Int, posts: Int) throws -> [[String]] {
     let logs = (0...loops).map { _ in Locked<[String]>([]) }
     let main = loop.remote

@@ -21,7 +21,7 @@ private func check(
     if outcome.value == nil { Issue.record("\(outcome)", sourceLocation: sourceLocation) }
 }
 
-/// Something that happens outside of the program, once it is ready. In a replay nothing does.
+/// An event outside the program, once the program is ready. In a replay it does not happen.
 private struct Outside: Sendable {
     var visit: @Sendable (Endpoint) -> Void = { _ in }
 }
@@ -114,7 +114,7 @@ private struct Outside: Sendable {
         }
     }
 
-    /// Look-ups of one name that are under way share a thread of the resolver, however many that are.
+    /// Look-ups of one name under way, which share a thread of the resolver, whatever their number.
     @Test func `look-ups at any time are part of a record`() throws {
         try check { loop, _ in
             var log: [String] = []
@@ -158,14 +158,14 @@ private struct Outside: Sendable {
         }
     }
 
-    /// Both sides of TLS, one of them a part of the record, with tickets: their times are those of the world.
+    /// Both sides of TLS, one of them a part of the record, with tickets, whose times come from the world.
     @Test(arguments: [true, false]) func `TLS is part of a record`(isServer: Bool) throws {
         let contexts = try Contexts()
         let (identity, roots, visitor) = (contexts.identity, contexts.authority.roots, contexts.client)
         let visitors = Locked<[LoopThread]>([])
         try check(
             { loop, outside in
-                // Contexts are made anew, because they have keys of their own.
+                // New contexts, because each has keys of its own.
                 let (server, client) = try (
                     TLSServerContext(identity: identity, options: .patient),
                     TLSClientContext(roots: roots, options: .patient)
