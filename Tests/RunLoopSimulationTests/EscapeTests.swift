@@ -19,7 +19,7 @@ struct EscapeTests {
         }
     }
 
-    // In a process of its own: other tests hold the threads of Swift's default executor as long as they like.
+    // In a process of its own: other tests hold the threads of Swift's default executor for any length of time.
     @Test("a task that waits for one on Swift's default executor is reported when it comes back")
     func defaultExecutor() async {
         await #expect(processExitsWith: .success) {
@@ -82,10 +82,10 @@ struct EscapeTests {
     }
 }
 
-/// Where ``leave(_:_:)`` starts its task.
+/// The line where ``leave(_:_:)`` starts its task.
 private let leavingLine = #line + 5
 
-/// Has a task of the loop wait until one of its waits was long enough for it to leave.
+/// Makes a task of the loop wait until one of its waits was long enough for it to leave.
 private func leave(_ simulation: Simulation, _ wait: @escaping @Sendable () async -> Void) {
     let isOver = Flag()
     simulation.loop.task(name: "poller") {

@@ -33,7 +33,7 @@ struct HoldTests {
         }
     }
 
-    /// A peer in real time: it answers each byte after a number of milliseconds.
+    /// Starts a peer in real time, which answers each byte after a number of milliseconds.
     private static func answer(on descriptor: Int32, after pauses: [UInt32]) -> PlainThread {
         PlainThread {
             var byte: UInt8 = 0

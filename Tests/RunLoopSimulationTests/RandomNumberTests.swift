@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Random numbers of a world")
 struct RandomNumberTests {
-    /// The numbers that a simulation's loop and one of its threads draw.
+    /// Returns the numbers that a simulation's loop and one of its threads draw.
     private func numbers(seed: UInt64) -> [Int] {
         withSimulation(seed: seed) { simulation in
             let found = Locked<[Int]>([])

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Random simulations of several loops", .timeLimit(.minutes(5)))
 struct RandomThreadTests {
-    /// Loops that post to one another, wait for one another, work and move dates; the larger `work`, the more of them have
-    /// more to do than they can.
+    /// Returns the trace of loops that post to one another, wait for one another, work and move dates. With a larger
+    /// `work`, more of them are overloaded.
     private static func trace(seed: UInt64, work: Duration) -> [String] {
         withSimulation(traced: true) { simulation in
             var generator = SeededGenerator(seed: seed)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Simulations: trace and life", .timeLimit(.minutes(15)))
 struct SimulationLifeTests {
-    /// A bit of everything: several threads, equal dates, nested runs, posts, work, notes.
+    /// Returns the trace of a mixed program: several threads, equal dates, nested runs, posts, work, notes.
     private func busyTrace(traced: Bool = true) -> [String] {
         withSimulation(traced: traced) { simulation in
             let loop = simulation.loop
@@ -106,7 +106,7 @@ struct SimulationLifeTests {
         let results = onThread {
             let simulated = withSimulation { Weak($0.loop) }
             let isGone = simulated.isGone
-            // A real clock does not stand at zero.
+            // A real clock is not at zero.
             return (isGone, RunLoop.current.now > RunLoop.Instant(nanoseconds: 0))
         }
         #expect(results == (true, true))

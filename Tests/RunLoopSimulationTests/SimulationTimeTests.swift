@@ -179,7 +179,7 @@ struct SimulationTimeTests {
             #expect(fires == 2)
             #expect(simulation.now <= seconds(10))
             #expect(simulation.waits.map(\.what) == ["\(timer) in default, due 12.000000000, every 4.0 seconds"])
-            // The limit is gone, the timer is not.
+            // The limit is gone, but not the timer.
             simulation.advance(to: seconds(12))
             #expect(fires == 3)
             timer.invalidate()
@@ -254,7 +254,7 @@ struct SimulationTimeTests {
             simulation.drag(from: seconds(1), until: seconds(2), mode: "panel")
             simulation.drag(from: seconds(3), until: seconds(4))
             simulation.advance(to: seconds(2.5))
-            // One for all events before the drag, then those of its second.
+            // One for all events before the drag, then the panel's in its second.
             #expect(panel == 11)
             simulation.advance(to: seconds(5))
             #expect(panel == 11)

@@ -24,7 +24,7 @@ struct StandingTests {
             let worker = LoopThread(name: "worker") { loop in
                 Timer.scheduledTimer(withTimeInterval: .seconds(3), repeats: true) { _ in }.name = "fast"
             }
-            // It has not begun.
+            // The worker has not begun.
             #expect(simulation.standing == .idle(until: seconds(0), next: "worker has its turn"))
             simulation.advance(to: seconds(1))
             let line = #line - 5
@@ -106,7 +106,7 @@ struct StandingTests {
             guard case .stuck(let waits) = standing else { return }
             #expect(waits == simulation.waits)
             #expect(waits.map(\.origin?.line) == [timer.origin.line, source.origin.line, UInt32(line)])
-            // The thread of the test wakes for the end of its run, the other one does not.
+            // The test's thread wakes for the end of its run, the other one does not.
             simulation.advance(to: seconds(9))
             #expect(simulation.waits.map(\.since) == [seconds(9), seconds(9), seconds(2)])
             worker.stop()

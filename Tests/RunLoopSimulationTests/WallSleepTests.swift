@@ -5,7 +5,7 @@ import Testing
 
 private typealias WallTime = RunLoop.WallTime
 
-/// At a fixed interval of seconds since 1970, up to a last date.
+/// A schedule at a fixed interval of seconds since 1970, up to a last date.
 private struct Every: WallSchedule {
     let seconds: Int64
     var last = WallTime.distantFuture

@@ -5,7 +5,7 @@ import Testing
 
 private typealias WallTime = RunLoop.WallTime
 
-/// At a fixed interval of seconds since 1970.
+/// A schedule at a fixed interval of seconds since 1970.
 private struct Every: WallSchedule {
     let seconds: Int64
 
@@ -14,7 +14,7 @@ private struct Every: WallSchedule {
     }
 }
 
-/// Each minute; it counts how often it is asked.
+/// A schedule that fires each minute, and counts its queries.
 private final class Counted: WallSchedule {
     private let count = Counter()
 
@@ -119,7 +119,7 @@ struct WallTimerTests {
         #expect(lines(after: 1, .skip, at: 3.5) == ["4.0 at 4.0 missed 2"])
         #expect(lines(after: 2, at: 1.5) == [])
         #expect(lines(after: 3, at: 1.5) == ["2.0 at 2.0 missed 0"])
-        // It was wrong before.
+        // The clock was wrong before.
         #expect(lines(after: 5, at: 1.5) == ["2.0 at 2.0 missed 0"])
     }
 
@@ -421,7 +421,7 @@ struct WallTimerTests {
             let first = schedule.next(after: start)!
             #expect(schedule.next(after: first) == first + .seconds(hour))
             #expect(schedule.next(after: first - .nanoseconds(1)) == first)
-            // The delay of the date that is `start`, or the time until the next date's.
+            // The delay of the date `start`, or the time until the next delayed date.
             return (first.nanoseconds - start.nanoseconds) % (hour * 1_000_000_000)
         }
         #expect(delays.allSatisfy { (0..<900_000_000_000).contains($0) })
@@ -429,7 +429,7 @@ struct WallTimerTests {
             let count = delays.filter { $0 / 90_000_000_000 == tenth }.count
             #expect((800...1000).contains(count))
         }
-        // The same in each process and version.
+        // Equal in each process and version.
         let fixed = Every(seconds: hour).delayed(upTo: limit, by: "backup").next(after: start)!
         #expect("\(fixed)" == "1972-09-27T00:00:27.023482144Z")
     }
