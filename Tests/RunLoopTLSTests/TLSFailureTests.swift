@@ -214,7 +214,7 @@ struct TLSFailureTests {
         try withSimulation { simulation in
             let (server, client) = try Contexts().connect(on: simulation.loop)
             simulation.advance(by: .zero)
-            // A record of application data that is not encrypted.
+            // An unencrypted record of application data.
             let forged: [UInt8] = [23, 3, 3, 0, 32] + [UInt8](repeating: 7, count: 32)
             send(client.connection.fileDescriptor, forged, forged.count, 0)
             simulation.advance(by: .zero)
@@ -244,7 +244,7 @@ struct TLSFailureTests {
             (TLSIdentity(chain: .bytes(tooMuch), key: one.key), "the PEM text given: more than 16 MiB"),
             (TLSIdentity(chain: .file(large), key: one.key), "\(large): more than 16 MiB"),
             (TLSIdentity(chain: .file("/dev/zero"), key: one.key), "/dev/zero is not a regular file"),
-            // No wait for its other end.
+            // No wait for the other end of the FIFO.
             (TLSIdentity(chain: .file(fifo), key: one.key), "\(fifo) is not a regular file"),
             (TLSIdentity(chain: one.chain, key: other.key), "use the key: key values mismatch"),
         ]

@@ -7,10 +7,10 @@ import TLSTestSupport
 import TestSupport
 import Testing
 
-/// The command `openssl` as the other side.
+/// TLS with the command `openssl` as the other side.
 @Suite("TLS with the openssl command")
 struct TLSInteroperationTests {
-    /// An echo server, and `openssl s_client` that talks to it.
+    /// Runs an echo server, and `openssl s_client` that talks to it.
     private func talk(
         _ arguments: [String], _ input: String, options: TLSOptions = TLSOptions(),
         until isDone: (Command, Side?) -> Bool
@@ -54,7 +54,7 @@ struct TLSInteroperationTests {
 
     @Test("keys are changed in the middle of a conversation")
     func keyUpdate() throws {
-        // To s_client a line with K says: change the keys, and let the server do so, too.
+        // To s_client, a line with K means: change the keys, and let the server do so, too.
         let (_, side) = try talk(["-tls1_3"], "one\n") { command, side in
             guard command.output.contains("\none\n") else { return false }
             if command.step == 0 { command.write("K\n") }
@@ -148,7 +148,7 @@ struct TLSInteroperationTests {
             let identity = authority.identity()
             guard case .bytes(let chain) = identity.chain, case .bytes(let key) = identity.key else { return }
             let (chainFile, keyFile) = (TemporaryFile(chain), TemporaryFile(key))
-            // Its port is chosen by the system, and printed.
+            // The system chooses the port, which is printed.
             let command = try Command(
                 ["s_server", "-accept", "127.0.0.1:0", "-cert", chainFile.path, "-key", keyFile.path, "-rev"], on: loop)
             simulation.settle { command.output.contains("ACCEPT 127.0.0.1:") || command.hasEnded }
@@ -176,11 +176,11 @@ struct TLSInteroperationTests {
     }
 }
 
-/// The command `openssl` at work.
+/// A running `openssl` command.
 private final class Command {
     private(set) var output = ""
     private(set) var hasEnded = false
-    /// How often it was written to after the first time.
+    /// The number of writes to the command after the first one.
     private(set) var step = -1
     private let child: ChildProcess
 
@@ -203,7 +203,7 @@ private final class Command {
         _ = try? child.standardInput!.write(text.utf8)
     }
 
-    /// It closes its connection at the end of its input.
+    /// Ends the command, which closes its connection at the end of its input.
     func end() { child.standardInput!.close() }
 
     func kill() { _ = try? child.kill(.kill) }

@@ -94,7 +94,7 @@ struct TLSMovingTests {
         }
     }
 
-    /// Moves within its loop, and that many times more.
+    /// Moves within the loop, and then `hops` more times.
     @Sendable
     private static func hop(_ connection: Connection, _ name: String, _ log: Log<String>, more hops: Int) {
         connection.move(to: connection.loop.remote) { loop, moved in

@@ -373,7 +373,7 @@ struct TLSStreamTests {
     }
 }
 
-/// Writes to a peer that has gone without notice; ends the process with 0 if that is an error and nothing else.
+/// Writes to a peer that has gone without notice; ends the process with 0 if the result is an error and no signal.
 private func runWithoutPeer() throws {
     signal(SIGPIPE, SIG_DFL)
     try withSimulation { simulation in
@@ -386,7 +386,7 @@ private func runWithoutPeer() throws {
     }
 }
 
-/// How many pieces of memory OpenSSL holds; one thread counts.
+/// The number of pieces of memory that OpenSSL holds; one thread counts.
 private nonisolated(unsafe) var pieces = 0
 
 /// Makes five hundred connections; ends the process with 0 if the last ones hold no more memory than the first.

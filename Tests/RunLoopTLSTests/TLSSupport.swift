@@ -7,7 +7,7 @@ import TLSTestSupport
 import TestSupport
 import Testing
 
-/// One side of a conversation, and what happened to it.
+/// One side of a conversation, and its events.
 final class Side {
     var connection: Connection!
     var received: [UInt8] = []
@@ -16,7 +16,7 @@ final class Side {
     /// The receive handler; without one, received bytes are kept.
     var receive: ((Side, Span<UInt8>) -> Int)?
 
-    /// Whether exactly these bytes have come; the expectation would print them all.
+    /// Returns `true` if exactly these bytes have arrived; an expectation would print them all.
     func hasReceived(_ bytes: some Collection<UInt8>) -> Bool { areSame(received, bytes) }
 
     var text: String { String(decoding: received, as: UTF8.self) }
@@ -36,7 +36,7 @@ final class Side {
         return bytes.count
     }
 
-    /// The server's side on a descriptor.
+    /// Makes the server's side on a descriptor.
     static func server(
         _ descriptor: Int32, on loop: RunLoop, _ context: TLSServerContext, modes: RunLoop.Modes = .common,
         limits: Connection.Limits = .init()
@@ -49,7 +49,7 @@ final class Side {
         return side
     }
 
-    /// The client's side on a descriptor.
+    /// Makes the client's side on a descriptor.
     static func client(
         _ descriptor: Int32, on loop: RunLoop, _ context: TLSClientContext, host: String = "localhost",
         modes: RunLoop.Modes = .common, limits: Connection.Limits = .init()
@@ -64,7 +64,7 @@ final class Side {
 }
 
 extension Contexts {
-    /// Both sides of a conversation, which is about to begin.
+    /// Makes both sides of a conversation, which is about to begin.
     func connect(
         on loop: RunLoop, host: String = "localhost", modes: RunLoop.Modes = .common,
         limits: Connection.Limits = .init(), clientLimits: Connection.Limits? = nil

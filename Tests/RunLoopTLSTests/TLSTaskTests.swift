@@ -121,7 +121,7 @@ struct TLSTaskTests {
     }
 }
 
-/// The bytes that have arrived at a socket.
+/// Returns the bytes that have arrived at a socket.
 private func arrivals(at socket: Int32) -> ArraySlice<UInt8> {
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
     let count = recv(socket, &bytes, bytes.count, Int32(MSG_DONTWAIT))

@@ -8,7 +8,7 @@ import Testing
 @testable import RunLoopUnix
 
 /// Random conversations, many at a time, whose peers cut, reset, drip, rest and lie. `make chaos` makes them for ten
-/// minutes under AddressSanitizer, with CHAOS_SEED those of one seed.
+/// minutes under AddressSanitizer; CHAOS_SEED repeats the conversations of one seed.
 @Suite("Chaos")
 struct ChaosTests {
     /// In a process of its own: all of its descriptors and threads are counted.
@@ -42,7 +42,7 @@ struct ChaosTests {
 private struct Storm {
     let plans: [Plan]
     let seed: UInt64
-    /// The program's thread ends in the middle.
+    /// `true` if the program's thread ends in the middle.
     let endsEarly: Bool
 
     private static let peersAtATime = 8
@@ -54,7 +54,7 @@ private struct Storm {
         self.endsEarly = endsEarly
     }
 
-    /// - Returns: what went wrong.
+    /// - Returns: the failures.
     func blow() -> [String] {
         let (failures, isOver) = (Log<String>(), Flag())
         let (program, peers) = onThread { Smuggled(run(failures, isOver)) }.value
@@ -64,7 +64,7 @@ private struct Storm {
         return failures.entries
     }
 
-    /// The program's thread.
+    /// Starts the program's thread.
     private func run(_ failures: Log<String>, _ isOver: Flag) -> (Program, [PlainThread]) {
         let loop = RunLoop.current
         let contexts = try! Contexts()
@@ -98,7 +98,7 @@ private struct Storm {
     }
 }
 
-/// The peers write to any socket; the program must not raise the signal.
+/// Blocks the signal of a broken pipe. The peers write to any socket; the program must not raise it.
 private func blockPipeSignal() {
     var signals = sigset_t()
     sigemptyset(&signals)

@@ -14,21 +14,21 @@ struct Plan: Sendable {
 
     /// The peer's action after it has sent its part.
     enum Manner: CaseIterable, Sendable {
-        /// It ends its side, and reads all answers.
+        /// The peer ends its side, and reads all answers.
         case polite
-        /// It closes, and has not read everything.
+        /// The peer closes, and has not read everything.
         case cut
-        /// It resets.
+        /// The peer resets.
         case reset
-        /// It reads nothing more for a while, and closes.
+        /// The peer reads nothing more for a while, and closes.
         case stall
-        /// It sends what TLS does not allow.
+        /// The peer sends bytes that TLS does not allow.
         case garbage
-        /// It sends the beginning of a record, and ends.
+        /// The peer sends the beginning of a record, and ends.
         case brokenRecord
-        /// It sends the beginning of a handshake, and ends.
+        /// The peer sends the beginning of a handshake, and ends.
         case brokenHandshake
-        /// It sends what TLS does not allow in place of a handshake.
+        /// The peer sends bytes that TLS does not allow in place of a handshake.
         case noHandshake
     }
 
@@ -45,11 +45,11 @@ struct Plan: Sendable {
     let conduct: Conduct
     /// The peer's bytes: the number of the conversation first, and then random bytes.
     let stream: [UInt8]
-    /// How much the peer sends before it does what its manner is.
+    /// The number of bytes that the peer sends before it acts in its manner.
     let peerTurn: Int
-    /// How much the program is given before it does what its conduct is.
+    /// The number of bytes that the program receives before it acts in its conduct.
     let programTurn: Int
-    /// How much the peer sends at a time; from time to time it rests.
+    /// The number of bytes that the peer sends at a time; from time to time it rests.
     let piece: Int
     let seed: UInt64
 
@@ -92,22 +92,22 @@ extension Plan: CustomStringConvertible {
     var description: String { "\(number): \(way), \(manner), \(conduct), \(stream.count) bytes" }
 }
 
-/// Where the peers of a storm find the program, and what else they need.
+/// The addresses of the program, and the peers' other needs in a storm.
 struct Meeting: Sendable {
     let server: TLSServerContext
     let client: TLSClientContext
-    /// By the way, and whether it is for polite peers.
+    /// The addresses, by the way and by the peers' politeness.
     let addresses: [Plan.Way: [Bool: Endpoint]]
-    /// Has the program use its side of two descriptors.
+    /// Gives the program its side of two descriptors.
     let give: @Sendable (Plan, ProgramSide) -> Void
-    /// Has the program connect.
+    /// Asks the program to connect.
     let call: @Sendable (Plan, Endpoint) -> Void
     let failures: Log<String>
-    /// The program has gone away in the middle.
+    /// Set once the program has gone away in the middle.
     let isOver: Flag
 }
 
-/// The descriptors of the program's side, which are closed if it never takes them.
+/// The descriptors of the program's side, which are closed if they are never taken.
 final class ProgramSide: @unchecked Sendable {
     private var descriptors: (input: Int32, output: Int32)?
 

@@ -6,10 +6,10 @@ import TestSupport
 
 @testable import RunLoopUnix
 
-/// Why a connection fails if its conduct is to fail.
+/// The error with which a connection fails on purpose.
 struct OnPurpose: Error, Hashable {}
 
-/// The program's side of a storm: it listens, connects, relays, and keeps no connection.
+/// The program's side of a storm, which listens, connects, relays, and keeps no connection.
 final class Program {
     /// The record of a connection or a relay.
     private final class Life {
@@ -38,10 +38,11 @@ final class Program {
         }
     }
 
-    /// How many connections and relays have not ended.
+    /// The number of connections and relays that have not ended.
     var open: Int { lives.count { $0.ends == 0 } }
 
-    /// Reports lives that have not ended exactly once, and remaining objects. Call it when all should have ended.
+    /// Reports lives that have not ended exactly once, and remaining objects. Call this method when all should have
+    /// ended.
     func checkEnds() {
         for life in lives where life.ends != 1 { failures.append("\(life.what) has ended \(life.ends) times") }
         for (what, object) in objects where !object.isGone { failures.append("\(what) is still there") }
@@ -86,7 +87,7 @@ final class Program {
             switch result {
             case .success(let connection): start(connection, speaker, plan.isPolite, "\(plan)")
             case .failure(let error):
-                // It may have been reset already.
+                // The connection may have been reset already.
                 if plan.isPolite { failures.append("\(plan): \(error)") }
             }
         }
@@ -190,7 +191,7 @@ private final class Speaker {
     private var random: SeededGenerator
     private let failures: Log<String>
     private let loop: RunLoop
-    /// How much of the plan's stream has come.
+    /// The number of bytes of the plan's stream that have arrived.
     private var seen = 0
     private var isClosed = false
     private var isPaused = false
@@ -269,14 +270,14 @@ private final class Speaker {
         answer(connection, message)
     }
 
-    /// The first bytes say which conversation it is.
+    /// Finds the conversation by its first bytes.
     private func find(_ bytes: Span<UInt8>) {
         let number = (0..<Plan.numberSize).reduce(0) { $0 << 8 | Int(bytes[$1]) }
         guard plans.indices.contains(number) else { return fail("bytes that nobody has sent") }
         plan = plans[number]
     }
 
-    /// Checks these bytes against the peer's.
+    /// Checks bytes against the peer's.
     private func take(_ bytes: Span<UInt8>) {
         guard let plan else { return }
         let end = seen + bytes.count

@@ -19,13 +19,13 @@ final class StormPeer {
     private var output: Int32 = -1
     private var ssl: OpaquePointer?
     private var sent = 0
-    /// As far as it has tried to send.
+    /// The number of bytes that the peer has tried to send.
     private var offered = 0
     private var hasActed = false
     private var received = 0
     private var room = [UInt8](repeating: 0, count: 32 * 1024)
 
-    /// Has a conversation from its beginning to its end.
+    /// Holds a conversation from its beginning to its end.
     static func converse(_ plan: Plan, _ meeting: Meeting) {
         let peer = StormPeer(plan, meeting)
         peer.meet()
@@ -154,7 +154,7 @@ final class StormPeer {
             guard clock.now < end else { return fail("it hangs") }
             var hasMoved = false
             if sent < plan.peerTurn {
-                // OpenSSL wants to be given the same again after it had no room.
+                // After OpenSSL had no room, it wants the same bytes again.
                 if offered == sent {
                     offered = min(plan.peerTurn, sent + Int.random(in: 1...plan.piece, using: &random))
                 }
@@ -197,7 +197,7 @@ final class StormPeer {
         switch plan.manner {
         case .polite:
             if let ssl {
-                // Once more if there is no room. If the program has gone, reading says so.
+                // Once more if there is no room. If the program has gone, reading reports it.
                 let result = SSL_shutdown(ssl)
                 hasActed = result >= 0 || SSL_get_error(ssl, result) != SSL_ERROR_WANT_WRITE
                 ERR_clear_error()
@@ -218,7 +218,7 @@ final class StormPeer {
             return false
         case .garbage:
             writeRaw(someBytes(Int.random(in: 1...500, using: &random)))
-            // It may look like the beginning of a long record.
+            // The bytes may look like the beginning of a long record.
             shutdown(output, Int32(SHUT_WR))
             return true
         case .brokenRecord:
@@ -239,7 +239,7 @@ final class StormPeer {
         if Bool.random(using: &random) { rest(0...20) }
     }
 
-    /// Whether the received bytes are the expected ones.
+    /// Returns `true` if the received bytes are the expected ones.
     private func check(_ count: Int) -> Bool {
         if plan.conduct == .flooding { return true }
         let end = received + count
@@ -251,7 +251,7 @@ final class StormPeer {
         return true
     }
 
-    /// The program has ended its side, or has gone.
+    /// Finishes after the program has ended its side, or has gone.
     private func finish(hasBeenEnded: Bool) {
         guard plan.isPolite, !meeting.isOver.isSet else { return }
         if !hasBeenEnded || received != plan.stream.count { fail("cut off; in order: \(hasBeenEnded)") }

@@ -7,8 +7,8 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// Random lives of two connections that are each other's peers, against a model that knows what each has written and how
-/// it has ended. `make stress` lives fifteen thousand; LIFE_SEED repeats the lives of one seed.
+/// Random lives of two connections that are each other's peers, compared with a model that knows the bytes that each
+/// has written and how it has ended. `make stress` runs fifteen thousand; LIFE_SEED repeats the lives of one seed.
 @Suite("Lives of connections", .timeLimit(.minutes(30)))
 struct ConnectionLifeTests {
     private static let livesAtATime = 50
@@ -47,7 +47,7 @@ private final class Life: CustomStringConvertible {
     let number: Int
     let isTCP: Bool
     let isTLS: Bool
-    /// Whether no side closes, resets or fails at once.
+    /// `true` if no side closes, resets or fails at once.
     let isGentle: Bool
     private(set) var ends: [End] = []
 
@@ -68,7 +68,7 @@ private final class Life: CustomStringConvertible {
     var isOver: Bool { ends.allSatisfy { $0.closes > 0 } }
     var description: String { "\(number): \(isTLS ? "TLS over " : "")\(isTCP ? "TCP" : "a socket pair")" }
 
-    /// The failures.
+    /// Returns the failures.
     func judge() -> [String] {
         var failures = ends.flatMap(\.failures)
         for (end, other) in [(ends[0], ends[1]), (ends[1], ends[0])] {
@@ -207,7 +207,8 @@ private final class End: CustomStringConvertible {
         written += count
     }
 
-    /// A part of the stream that this side writes, which repeats after a number of bytes that is no power of two.
+    /// Returns a part of the stream that this side writes, which repeats after a number of bytes that is no power of
+    /// two.
     private func bytes(at offset: Int, _ count: Int) -> [UInt8] {
         let start = offset % Self.period
         return Array(Self.streams[index][start..<start + count])
