@@ -141,7 +141,7 @@ struct CaptureTests {
                 }
             }
         }
-        // Outside, meanwhile.
+        // Outside, at the same time.
         let sum = await withTaskGroup { group in
             for number in 0..<1000 {
                 group.addTask {

@@ -5,8 +5,7 @@ import RunLoopTesting
 import TestSupport
 import Testing
 
-/// Its waits are enqueued and cancelled by tasks that nothing orders: a wait that is cancelled before it is enqueued is
-/// lost.
+/// A gate whose waits are enqueued and cancelled by unordered tasks: a wait cancelled before it is enqueued is lost.
 private actor Gate {
     private var waits: [Int: CheckedContinuation<Bool, Never>] = [:]
 
@@ -33,7 +32,7 @@ private actor Gate {
         await withCheckedContinuation { waits[number] = $0 }
     }
 
-    /// The same without a task for the enqueue.
+    /// Waits for a number, without a task for the enqueue.
     nonisolated func wait(_ number: Int) async -> Bool {
         await withTaskCancellationHandler {
             await enter(number)

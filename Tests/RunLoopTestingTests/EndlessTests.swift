@@ -11,12 +11,12 @@ private actor Counter {
     func increment() { count += 1 }
 }
 
-/// Loops that end when another thread or the clock says so. On a real machine their steps take time.
+/// Loops that run until another thread or the clock ends them. On a real machine their steps take time.
 @Suite("Tasks and threads that wait without a pause")
 struct EndlessTests {
     /// Runs a loop, which another task ends after 1 ms, and checks that it ends then.
     ///
-    /// - Parameter loop: goes on as long as its parameter says so.
+    /// - Parameter loop: continues while its parameter returns `true`.
     private func ends(
         width: Int? = nil, _ loop: @escaping @Sendable (_ isOpen: @escaping @Sendable () -> Bool) async -> Void
     ) {

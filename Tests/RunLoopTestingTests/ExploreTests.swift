@@ -6,11 +6,11 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Takes the issues that tests record on purpose.
+/// The messages of the issues that tests record on purpose.
 private let told = Log<String>()
 
 extension Trait where Self == IssueHandlingTrait {
-    /// Keeps what issues say, and forgets them.
+    /// Keeps the messages of issues, and discards the issues.
     fileprivate static var intercepted: Self {
         .compactMapIssues { issue in
             told.append(issue.comments.isEmpty ? "\(issue)" : issue.comments.map(\.rawValue).joined(separator: "\n"))
@@ -38,7 +38,7 @@ private func transfer(_ simulation: Simulation) {
     #expect(account.lowest.value >= 0)
 }
 
-/// One is described like the other.
+/// A duty described like every other one.
 private final class Duty: Sendable {
     let number: Int
 

@@ -19,7 +19,7 @@ private actor Tally {
 
 @Suite("Capturing executors on simulated hosts", .serialized)
 struct HostCaptureTests {
-    /// Two hosts whose tasks use the default executor and the main actor, from threads of all kinds.
+    /// Runs two hosts whose tasks use the default executor and the main actor, from threads of all kinds.
     private func run(_ simulation: Simulation) {
         simulation.captureExecutors()
         let network = SimulatedNetwork(simulation)

@@ -28,7 +28,7 @@ private final class Guarded: Sendable {
     let mutex = Mutex(0)
 }
 
-/// The kinds of locks, each with a function that calls a body while it has the lock.
+/// The kinds of locks, each with a function that calls a body while it holds the lock.
 private enum Kind: String, CaseIterable, CustomTestStringConvertible {
     case mutex = "Swift's Mutex"
     case queue = "a queue of Dispatch"
@@ -39,7 +39,7 @@ private enum Kind: String, CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    /// The calls of the first thread and of the others.
+    /// Makes the calls of the first thread and of the others.
     func make() -> (first: @Sendable (() -> Void) -> Void, others: @Sendable (() -> Void) -> Void) {
         switch self {
         case .mutex:

@@ -11,7 +11,7 @@ import Testing
 
 private typealias RunLoop = RunLoopKit.RunLoop
 
-/// Something that a simulation does not answer, with words of the escape.
+/// An act that a simulation does not answer, with words of the escape.
 private struct Act: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let words: String
@@ -54,7 +54,7 @@ private struct Act: CustomTestStringConvertible, Sendable {
     ]
 }
 
-/// Another thread would not have this function among its callers.
+/// Posts from outside. Another thread would not have this function among its callers.
 @inline(never)
 private func postFromOutside(to remote: RunLoop.Remote) {
     _ = remote.perform { _ in }

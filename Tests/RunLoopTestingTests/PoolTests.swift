@@ -11,7 +11,7 @@ import Testing
 
 private typealias RunLoop = RunLoopKit.RunLoop
 
-/// Something follows the wait, so that the frame of the function stays on the stack in a release build.
+/// Waits in a function whose frame stays on the stack in a release build, because something follows the wait.
 @inline(never)
 private func waitInFunction(for semaphore: DispatchSemaphore, then log: Log<String>) {
     semaphore.wait()
@@ -120,7 +120,7 @@ struct PoolTests {
             Exploration(schedules: 100, seed: 1).run { simulation in
                 simulation.captureExecutors(width: width)
                 let semaphore = DispatchSemaphore(value: 0)
-                // They block both threads if both begin before its second part.
+                // Both threads block if both begin before its second part.
                 Task {
                     await Task.yield()
                     for _ in 1...2 { semaphore.signal() }
@@ -171,7 +171,7 @@ struct PoolTests {
                 usleep(100_000)
                 semaphore.signal()
             }
-            // Nothing else is to be done.
+            // Nothing else is left to do.
             semaphore.wait()
             #expect(simulation.now == RunLoop.Instant(nanoseconds: 0))
             late.join()

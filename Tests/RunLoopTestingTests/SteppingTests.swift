@@ -3,12 +3,12 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Tests of this program that run again with variables.
+/// Tests of this program, run again with environment variables.
 @Suite("Stepping through the schedule of a test")
 struct SteppingTests {
     private let directory = TemporaryDirectory()
 
-    /// - Returns: how the test program has ended, and the lines between those of the tests.
+    /// - Returns: the end of the test program, and the lines between the tests' own.
     private func run(
         _ test: String, _ variable: String, _ token: String, commands: String = ""
     ) async throws -> (end: ChildProcess.ExitStatus, lines: [Substring]) {
@@ -37,7 +37,7 @@ struct SteppingTests {
 
     @Test("the test fails as the last schedule does", arguments: [("0:", 0), ("0:main.1@0>main.2", 1)])
     func end(token: String, status: Int32) async throws {
-        // The test expects to fail.
+        // The test is expected to fail.
         let (end, _) = try await run("ExhaustiveTests/fails", "RUNLOOP_STEP", token)
         #expect(end == .exited(status))
     }
@@ -46,7 +46,7 @@ struct SteppingTests {
     func exhaustive(token: String, status: Int32) async throws {
         let (end, _) = try await run("ExhaustiveTests/passes", "RUNLOOP_REPLAY", token)
         #expect(end == .exited(status))
-        // Not all of them are tried, so nothing warns that some were left.
+        // Not all schedules are tried, but there is no warning about the others.
         let (other, _) = try await run("ExhaustiveTests/incomplete", "RUNLOOP_REPLAY", token)
         #expect(other == .exited(1))
     }

@@ -8,17 +8,17 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// The value that the C library gives for a variable.
+/// Returns the value of a variable from the C library.
 private func variable(_ name: String) -> String { getenv(name).map { String(cString: $0) } ?? "-" }
 
-/// The same by `secure_getenv`, which Swift does not import.
+/// Returns the value of a variable from `secure_getenv`, which Swift does not import.
 private func secureVariable(_ name: String) -> String {
     typealias Function = @convention(c) (UnsafePointer<CChar>) -> UnsafeMutablePointer<CChar>?
     let function = unsafeBitCast(dlsym(nil, "secure_getenv"), to: Function.self)
     return function(name).map { String(cString: $0) } ?? "-"
 }
 
-/// The real user of the process, by a function that is not caught.
+/// Returns the real user of the process, from a function that is not caught.
 private func realUser() -> uid_t {
     typealias Number = UnsafeMutablePointer<uid_t>
     let function = unsafeBitCast(dlsym(nil, "getresuid"), to: (@convention(c) (Number, Number, Number) -> Int32).self)
@@ -27,7 +27,7 @@ private func realUser() -> uid_t {
     return real
 }
 
-/// Code that was not written for simulations asks the C library for the surroundings of its process.
+/// Code not written for simulations, which asks the C library for the surroundings of its process.
 @Suite("Surroundings of simulated hosts, for the C library")
 struct SurroundingsTests {
     /// Runs a block on the thread of a simulated host.
@@ -78,7 +78,7 @@ struct SurroundingsTests {
 
     @Test("variables are set and removed as in the C library; a value that was returned stays where it is")
     func changes() {
-        /// The answers to some calls, which are the same on a host and outside.
+        /// Returns the answers to some calls, which are the same on a host and outside.
         @Sendable func answers() -> [String] {
             let first = getenv("RLK_A")
             var answers = [variable("RLK_A"), variable("RLK_")]
@@ -133,7 +133,7 @@ struct SurroundingsTests {
         #expect(ProcessInfo.processInfo.environment["WHO"] == nil && ProcessInfo.processInfo.environment["PATH"] != nil)
     }
 
-    /// The user that a call finds, as a line of text.
+    /// Returns the user that a call finds, as a line of text.
     private static func line(_ user: UnsafePointer<passwd>?) -> String {
         guard let user = user?.pointee else { return "-" }
         return "\(String(cString: user.pw_name)) \(user.pw_uid) \(user.pw_gid) \(String(cString: user.pw_dir))"

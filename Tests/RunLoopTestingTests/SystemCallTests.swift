@@ -11,14 +11,14 @@ import Testing
 private typealias RunLoop = RunLoopKit.RunLoop
 private typealias Timer = RunLoopKit.Timer
 
-/// The seconds that a clock of the C library shows.
+/// Returns the seconds that a clock of the C library shows.
 private func seconds(of clock: clockid_t) -> Double {
     var time = timespec()
     clock_gettime(clock, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
-/// Code that was not written for simulations asks the C library for times, sleeps and random numbers.
+/// Code not written for simulations, which asks the C library for times, sleeps and random numbers.
 @Suite("Calls of the C library on simulated threads")
 struct SystemCallTests {
     @Test("who looks for the vDSO is told")
@@ -37,13 +37,13 @@ struct SystemCallTests {
         }
     }
 
-    /// Sanitizers call the kernel themselves, so nothing is dispatched beside them.
+    /// `false` with a sanitizer: sanitizers call the kernel themselves, so nothing is dispatched beside them.
     private static let dispatches = dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil
 
     #if arch(x86_64)
     @Test("instructions that call the kernel are answered as calls are", .enabled(if: dispatches))
     func instructions() throws {
-        // A function of a number and three arguments: it moves them to the registers of the kernel, and calls it.
+        // A function of a number and three arguments, which it moves to the registers of the kernel before it calls it.
         let code: [UInt8] = [
             0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, 0x48, 0x89, 0xca, 0x0f, 0x05, 0xc3,
         ]
@@ -186,7 +186,7 @@ struct SystemCallTests {
                 loop.perform(afterDelay: .seconds(1)) {
                     condition.lock()
                     condition.broadcast()
-                    // It keeps the lock for a while.
+                    // The thread keeps the lock for a while.
                     simulation.spend(.milliseconds(1))
                     condition.unlock()
                 }
@@ -295,7 +295,7 @@ struct SystemCallTests {
         #expect(Date().timeIntervalSince(date) >= 0.0499)
     }
 
-    /// All of the system's random numbers that there are.
+    /// Returns numbers from all of the system's random generators.
     private static func numbers() -> [UInt64] {
         var numbers = (0..<3).map { _ in UInt64.random(in: 0 ... .max) }
         numbers.append(UInt64(UUID().uuidString.utf8.reduce(0) { $0 &* 31 &+ Int($1) }.magnitude))

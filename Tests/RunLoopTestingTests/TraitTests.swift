@@ -4,11 +4,11 @@ import RunLoopTesting
 import TestSupport
 import Testing
 
-/// Takes the issues that tests record on purpose.
+/// The messages of the issues that tests record on purpose.
 private let told = Log<String>()
 
 extension Trait where Self == IssueHandlingTrait {
-    /// Keeps what issues say, and forgets them.
+    /// Keeps the messages of issues, and discards the issues.
     fileprivate static var intercepted: Self {
         .compactMapIssues { issue in
             told.append(issue.comments.map(\.rawValue).joined(separator: "\n"))
