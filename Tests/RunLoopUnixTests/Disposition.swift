@@ -1,7 +1,8 @@
 import Glibc
 import RunLoopUnix
 
-/// The disposition of a signal: the number of the handler's address, 0 for the default, 1 if it is ignored.
+/// Returns the disposition of a signal: the handler's address as a number, 0 for the default, 1 if the signal is
+/// ignored.
 func disposition(of signal: Signal) -> UInt {
     var action = sigaction()
     precondition(sigaction(signal.rawValue, nil, &action) == 0)

@@ -20,7 +20,7 @@ struct ChildLifeTests {
 
     @Test("a child that ignores SIGTERM is ended by SIGKILL, as staged with timers")
     func staged() throws {
-        // The child says when it is ready.
+        // The child reports when it is ready.
         let child = try shell("trap '' TERM; echo ready; while :; do sleep 0.01; done")
         #expect(eventually { (try? child.standardOutput!.read()) != .nothing })
         var status: ChildProcess.ExitStatus?

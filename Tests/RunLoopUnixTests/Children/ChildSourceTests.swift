@@ -6,7 +6,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// A loop's events for the end of a child.
+/// Events of a loop for the end of a child.
 @Suite("Child sources", .timeLimit(.minutes(15)))
 struct ChildSourceTests {
     @Test("a status tells a code from a signal", arguments: [0, 1, 7, 255])

@@ -5,10 +5,11 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Ending a child and its descendants. In all of these a grandchild holds the pipe, which ends when it has exited.
+/// The end of a child and its descendants. In all tests a grandchild holds the pipe, which ends when the grandchild has
+/// exited.
 @Suite("Ending children", .timeLimit(.minutes(15)))
 struct ChildStopTests {
-    /// A shell with a group of its own that has started a sleep, and has said so.
+    /// Starts a shell with a group of its own, which starts a sleep and reports it.
     private func family(_ line: String, _ group: ChildProcess.Group = .newGroup) throws -> ChildProcess {
         let child = try ChildProcess.spawn(
             .path("/bin/sh"), arguments: ["-c", line], standardInput: .null, standardOutput: .pipe, group: group)
@@ -21,7 +22,7 @@ struct ChildStopTests {
         return child
     }
 
-    /// Whether every process that could write to a child's output has ended.
+    /// Returns `true` once every process that could write to a child's output has ended.
     private func ends(_ child: ChildProcess) -> Bool {
         eventually { (try? child.standardOutput!.read()) == .end }
     }
@@ -43,12 +44,12 @@ struct ChildStopTests {
         #expect(try child.kill(.kill))
         #expect(try end(of: child) == .signalled(.kill, coreDumped: false))
         #expect(try child.standardOutput!.read() == .nothing)
-        // It would outlive the test.
+        // The orphan would outlive the test.
         #expect(orphans(of: child).map { Glibc.kill($0, SIGKILL) } == [0])
         #expect(ends(child))
     }
 
-    /// The processes that have the pipe of a child's output as theirs.
+    /// Returns the processes that have the pipe of a child's output open.
     private func orphans(of child: ChildProcess) -> [Int32] {
         let pipe = linkTarget("/proc/self/fd/\(child.standardOutput!.fileDescriptor)")
         return directoryEntries("/proc").compactMap { Int32($0) }.filter { linkTarget("/proc/\($0)/fd/1") == pipe }
@@ -186,7 +187,7 @@ struct ChildStopTests {
                 source.invalidate()
             }
         }
-        // After the other, which it is served before.
+        // After the child source, before which it is served.
         try loop.add(reading, forMode: .default)
         #expect(loop.run(in: .default, until: loop.now + .seconds(60)) == .finished)
         #expect(log == ["read 60000", "ended, true"])

@@ -3,7 +3,7 @@ import RunLoopCore
 import RunLoopKit
 import RunLoopUnix
 
-/// A child that runs a line of the shell's.
+/// Starts a child that runs a line of shell.
 func shell(
     _ line: String, input: ChildProcess.Stream = .null, output: ChildProcess.Stream = .pipe,
     error: ChildProcess.Stream = .inherit
@@ -28,7 +28,7 @@ func text(of pipe: PipeEnd?) throws -> String {
     return String(decoding: bytes, as: UTF8.self)
 }
 
-/// Waits for the end of a child.
+/// Waits for the end of a child, and returns its status.
 func end(of child: ChildProcess) throws -> ChildProcess.ExitStatus {
     var result: ChildProcess.ExitStatus?
     let loop = RunLoop.current
@@ -38,13 +38,13 @@ func end(of child: ChildProcess) throws -> ChildProcess.ExitStatus {
     return result!
 }
 
-/// Whether a child of this process has ended and was not reaped.
+/// Returns `true` if a child of this process has ended and was not reaped.
 func isZombie(_ pid: Int32) -> Bool {
     var info = siginfo_t()
     return waitid(P_PID, id_t(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info._sifields._sigchld.si_pid == pid
 }
 
-/// Whether a number is a child's of this process, running or not.
+/// Returns `true` if a number belongs to a child of this process, running or not.
 func isChild(_ pid: Int32) -> Bool {
     var info = siginfo_t()
     return waitid(P_PID, id_t(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0

@@ -71,7 +71,7 @@ struct PipeEndTests {
                 } catch {
                     precondition(error as? SystemError == SystemError("write to a pipe", errno: EPIPE))
                 }
-                // Nothing is left that would come now.
+                // Nothing is pending that would arrive now.
                 precondition(disposition(of: .pipe) == 0)
                 var none = sigset_t()
                 sigemptyset(&none)

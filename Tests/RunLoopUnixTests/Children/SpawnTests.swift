@@ -6,7 +6,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// How a child begins.
+/// The start of a child.
 @Suite("Spawning", .timeLimit(.minutes(15)))
 struct SpawnTests {
     @Test("a child is found by its path or in PATH, and is given its arguments")
@@ -159,7 +159,7 @@ struct SpawnTests {
             .path("/bin/sh"), arguments: ["-c", "ulimit -n; ulimit -Hn; ulimit -Sc; ulimit -Ht"], standardOutput: .pipe,
             resourceLimits: [.openFiles: 17, .coreSize: 0, .processorTime: 100])
         #expect(try text(of: child.standardOutput) == "17\n17\n0\n100\n")
-        // More than the system allows to anybody.
+        // More than the system allows any process.
         #expect(throws: SystemError("spawn true: set its resource limits", errno: EPERM)) {
             try ChildProcess.spawn(.named("true"), resourceLimits: [.openFiles: .max])
         }
@@ -232,7 +232,7 @@ struct SpawnTests {
         defer { close(leaky) }
         let child = try ChildProcess.spawn(
             .named("ls"), arguments: ["/proc/self/fd"], standardInput: .null, standardOutput: .pipe)
-        // The last one is that of the directory that is read.
+        // The last one is the descriptor of the directory being read.
         #expect(try text(of: child.standardOutput) == "0\n1\n2\n3\n")
     }
 
@@ -280,7 +280,7 @@ struct SpawnTests {
                 let masks = try! text(of: child.standardOutput).split(separator: "\n").map {
                     UInt64($0.split(separator: "\t")[1], radix: 16)!
                 }
-                // The C library ignores two that it keeps for itself, 32 and 33.
+                // The C library ignores two signals that it keeps for itself, 32 and 33.
                 precondition(masks.map { $0 & ~(3 << 31) } == [0, 0], "\(masks)")
             }
         }

@@ -21,7 +21,7 @@ private final class BlackHole {
         precondition(status == 0 && listen(descriptor, 0) == 0, "no black hole at \(wanted): errno \(errno)")
         address = Endpoint(filledBy: { getsockname(own, $0, &$1) })
         filler = Peer(connectedTo: address)
-        // Connected on its side; the queue is full when the acknowledgement has arrived, which a busy machine may
+        // Connected on this side; the queue is full when the acknowledgement has arrived, which a busy machine may
         // delay.
         var arrival = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         precondition(poll(&arrival, 1, -1) == 1)
@@ -39,8 +39,8 @@ private final class BlackHole {
     }
 }
 
-/// The open sockets of this process that are connected, or being connected, to a port of 127.8.0.0/24. A child that is
-/// being spawned may hold others for a moment.
+/// Returns the open sockets of this process that are connected, or being connected, to a port of 127.8.0.0/24. A child
+/// that is being spawned may hold others for a moment.
 private func socketsConnecting(to port: UInt16) -> Int {
     let digits = String(port, radix: 16, uppercase: true)
     let suffix = "00087F:" + String(repeating: "0", count: 4 - digits.count) + digits
@@ -56,7 +56,7 @@ private func socketsConnecting(to port: UInt16) -> Int {
     return inodes.count
 }
 
-/// Addresses on the loopback interface that no other test listens at.
+/// Addresses on the loopback interface without listeners of other tests.
 private let hole4 = "127.8.0.1"
 private let open4 = "127.8.0.2"
 private let closed4 = "127.8.0.3"
@@ -67,7 +67,7 @@ private let closed6 = "::ffff:127.8.0.6"
 /// The shared state of the tests of a simulation: the name server's answers, and the outcomes.
 private final class Bench {
     let simulation: Simulation
-    /// How long the name server takes.
+    /// The latency of the name server.
     let latency = Locked(Duration.zero)
     /// The name server's answers in order; the last one repeats.
     let answers = Locked<[Result<[String], HostResolver.Failure>]>([])
@@ -129,7 +129,7 @@ private final class Bench {
     }
 }
 
-/// A bench in a simulation. Its connections are closed at the end.
+/// Calls `body` with a bench in a simulation. Its connections are closed at the end.
 private func withBench(_ addresses: [String], _ body: (Simulation, Bench) throws -> Void) rethrows {
     try withSimulation { simulation in
         let bench = Bench(simulation, addresses)
@@ -139,13 +139,13 @@ private func withBench(_ addresses: [String], _ body: (Simulation, Bench) throws
     }
 }
 
-/// A port without a listener. It belongs to an otherwise unused black hole.
+/// Calls `body` with a port without a listener. The port belongs to an otherwise unused black hole.
 private func withClosedPort(_ body: (UInt16) throws -> Void) throws {
     let owner = try BlackHole(hole4)
     try withExtendedLifetime(owner) { try body(owner.port) }
 }
 
-/// One after another, because they share addresses.
+/// Tests run one after another, because they share addresses.
 @Suite("Connecting to hosts", .serialized)
 struct ConnectingToHostsTests {
     @Test("the families take turns, IPv6 first, and within a family the order stays")
@@ -277,7 +277,7 @@ struct ConnectingToHostsTests {
 
     @Test("an address that the system cannot reach is one that has failed")
     func unreachable() throws {
-        // A multicast address cannot be connected to: the system reports that in the call itself.
+        // A connection to a multicast address fails, which the system reports in the call itself.
         try withBench(["ff02::1", open4]) { simulation, bench in
             try bench.listen(at: open4)
             bench.connect(bench.listener!.address.port!)
@@ -562,7 +562,7 @@ extension ConnectingToHostsTests {
                     open.append(socketsConnecting(to: hole.port) - 1)
                     simulation.advance(by: .milliseconds(1_100))
                 }
-                // Tries from 0 to 2 s and from 3 to 5 s; looked at from 0 to 4.4 s.
+                // Tries from 0 to 2 s and from 3 to 5 s, observed from 0 to 4.4 s.
                 #expect(open == [0, 1, 0, 1, 1])
                 #expect(bench.dates == [ms(5_000)] && bench.reasons == ["\(hole4):\(hole.port) \(ETIMEDOUT)"])
             }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// The machine without a stream, against a model that keeps all events and computes each answer from them.
+/// The machine without a stream, compared with a model that keeps all events and computes each answer from them.
 @Suite("The machine of a connection")
 struct ConnectionMachineTests {
     @Test("random events are answered as a naive model answers them", arguments: 0..<200)
@@ -160,7 +160,7 @@ private struct Model: ~Copyable {
         check(machine.wantsInput == wantsInput)
     }
 
-    /// The receive handler, which may ask again for its unused input.
+    /// Offers input to the receive handler, which may ask again for its unused input.
     private mutating func offer(_ random: inout SeededGenerator) {
         check(finish == nil && closed == nil, "input is offered to a connection that ends")
         machine.receivingBegins()
@@ -211,10 +211,10 @@ private struct Model: ~Copyable {
 
     var wantsInput: Bool { closed == nil && isStarted && !peerEnded && (finish != nil || mayOffer) }
 
-    /// Input that arrived before the peer's end is still to be offered.
+    /// `true` while input that arrived before the peer's end is still to be offered.
     private var isEndHeld: Bool { unused > 0 && !isForTasks && (asksAgain || !mayOffer) }
 
-    /// Carries out the machine's actions; each must be right now, and when there is none, none must be due.
+    /// Performs the machine's actions; each must be right now, and when there is none, none must be due.
     mutating func settle(_ random: inout SeededGenerator) {
         while true {
             let turn = closed == nil && mustClose == nil && asksForTurn()
@@ -262,7 +262,7 @@ private struct Model: ~Copyable {
         check(expected == nil, "silence instead of \(String(describing: expected))")
     }
 
-    /// Whether a turn is asked for now.
+    /// Returns `true` if a turn is requested now.
     private mutating func asksForTurn() -> Bool {
         guard mayOffer && !hasTurn else { return false }
         if asksAgain && ((unused > 0 && !isForTasks) || streamHoldsInput) { return true }
@@ -297,7 +297,7 @@ private struct Model: ~Copyable {
         return limits.maximumOutput.map({ pending > $0 }) == true ? .outputLimit : finish ?? .ended
     }
 
-    /// Cheaper than an expectation at each step.
+    /// Records an issue if a condition fails. Cheaper than an expectation at each step.
     private func check(_ isRight: Bool, _ what: @autoclosure () -> String = "") {
         if !isRight { Issue.record("seed \(seed): \(what())") }
     }

@@ -693,7 +693,7 @@ struct ConnectionTests {
 }
 
 extension Simulation {
-    /// Lets a moment pass; always true.
+    /// Lets a millisecond pass; always returns `true`.
     fileprivate func advances() -> Bool {
         advance(by: .milliseconds(1))
         return true

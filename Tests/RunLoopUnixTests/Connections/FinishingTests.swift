@@ -48,7 +48,7 @@ struct FinishingTests {
         }
     }
 
-    /// Whether TCP has not heard of the peer's end yet (`TCP_ESTABLISHED`).
+    /// Returns `true` if TCP has not heard of the peer's end yet (`TCP_ESTABLISHED`).
     private func hasConnectionsOnBothSides(_ descriptor: Int32) -> Bool {
         var state: UInt8 = 0
         var length = socklen_t(1)
@@ -189,7 +189,7 @@ struct FinishingTests {
             var closed: RunLoop.Instant?
             connection.closeHandler = { _, _ in closed = simulation.now }
             try connection.start()
-            // This system takes all of it, and the peer's does not.
+            // This end's buffer takes all of it, and the peer's does not.
             for (socket, option, size) in [(one, SO_SNDBUF, 1 << 20), (other, SO_RCVBUF, 1 << 12)] {
                 RealSystem.shared.setOption(socket, SOL_SOCKET, option, Int32(size))
             }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Framing")
 struct FramingTests {
-    /// The messages that come out when `bytes` come in as these pieces, and how the connection ended.
+    /// Returns the messages found in `bytes` that arrive in pieces, and the connection's end.
     private func messages(
         in pieces: [[UInt8]], inputLimit: Int = 1 << 20,
         _ framing: (@escaping Framing.MessageHandler) -> Connection.ReceiveHandler

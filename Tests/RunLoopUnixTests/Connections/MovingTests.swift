@@ -19,12 +19,12 @@ private struct Traveller: Sendable {
 
     private func begin(_ connection: Connection) {
         connection.closeHandler = { if $1 != .moved { ends("\($1)") } }
-        // Before its start, too.
+        // Even before the connection's start.
         if moves.value % 7 == 3 { return move(connection, to: moves.value) }
         do { try connection.start() } catch { Issue.record("\(error)") }
     }
 
-    /// Sends back some of the input, leaves the rest, and moves the connection now and then.
+    /// Makes a handler that sends back some of the input, leaves the rest, and moves the connection now and then.
     private func makeHandler() -> Connection.ReceiveHandler {
         var generator = SeededGenerator(seed: seed &+ UInt64(moves.value))
         return { connection, bytes in

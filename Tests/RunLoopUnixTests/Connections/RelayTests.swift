@@ -93,7 +93,7 @@ struct RelayTests {
             let isExact = areSame(relayed.received[0], Self.pattern)
             #expect(isExact, "the direction that is read goes on")
             #expect(relayed.received[1].isEmpty)
-            // The buffers of the relay and the streams are bounded, so most has not left its writer.
+            // The buffers of the relay and the streams are bounded, so most of the bytes have not left their writer.
             #expect(relayed.ends[0].pendingOutput > Self.pattern.count / 2)
             relayed.ends[1].resumeReading()
             for end in relayed.ends { end.finishWriting() }
@@ -199,7 +199,7 @@ struct RelayTests {
         }
         let direction = RelayDirection(from: handedOver[0], to: handedOver[1], usesKernel: true, BufferPool())
         let (source, sink) = (Peer(sockets[0].0), Peer(sockets[1].0))
-        // Counted from the first piece: whether there is a pipe when that piece has left.
+        // For each piece from the first one on, `true` if there is a pipe when it has left.
         var pipes: [Bool] = []
         for size in [10, 16 * 1024 - 1, 16 * 1024] + Array(repeating: 10, count: 40) + [64 * 1024, 10] {
             let piece = Self.pattern.prefix(size)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// The machine and the queue of a datagram socket without a system, against lists.
+/// The machine and the queue of a datagram socket without a system, compared with lists.
 @Suite("The machine of a datagram socket")
 struct DatagramMachineTests {
     private struct Model {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// Datagrams that a socket has received, as text, and its errors.
+/// The datagrams that a socket has received, as text, and its errors.
 final class DatagramLog {
     var texts: [String] = []
     var headers: [DatagramSocket.Header] = []
@@ -69,8 +69,7 @@ struct DatagramSocketTests {
             #expect(RealSystem.shared.bind(live, to: address) == 0)
             #expect(throws: SystemError.self) { try DatagramSocket(address: address, on: loop) { _, _, _ in } }
             close(live)
-            // Until its program begins, a child of another test may hold the socket that was closed; nobody holds this
-            // one.
+            // Until its program begins, a child of another test may hold the closed socket; no process holds this one.
             unlink(path)
             #expect(mknod(path, S_IFSOCK | 0o600, 0) == 0)
             let server = try DatagramSocket(address: address, on: loop) { log.receive($1, $2) }
@@ -183,7 +182,7 @@ struct DatagramSocketTests {
                 }
             }
         }
-        // Those of 2,000 bytes are longer than what any Ethernet carries.
+        // The pieces of 2,000 bytes are longer than an Ethernet packet.
         #expect(pieces == [[3_007, 1_000], [21, 7], [1_000, 0], [2_000, 0], [2_000, 0]])
     }
 
@@ -273,7 +272,7 @@ struct DatagramSocketTests {
     func refusals(isConnected: Bool) throws {
         try withSimulation { simulation in
             let (loop, log, errors) = (simulation.loop, DatagramLog(), DatagramLog())
-            // A socket that receives from itself alone keeps its port, and the system refuses all others.
+            // A socket that receives only from itself keeps its port, and the system refuses all others.
             let refuser = try DatagramSocket(address: Self.anyPort(), on: loop) { _, _, _ in }
             let address = refuser.address
             try refuser.connect(to: address)
@@ -285,7 +284,7 @@ struct DatagramSocketTests {
             client.send("refused", to: isConnected ? nil : address)
             simulation.settle { !errors.errors.isEmpty }
             #expect(errors.errors == ["\(address) \(ECONNREFUSED)"])
-            // The second refusal meets a datagram that is on its way to somebody else.
+            // The second refusal meets a datagram that is on its way to another receiver.
             client.send("refused", to: isConnected ? nil : address)
             usleep(1_000)
             client.send("hello", to: server.address)

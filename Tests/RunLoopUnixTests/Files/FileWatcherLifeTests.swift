@@ -41,7 +41,7 @@ struct FileWatcherLifeTests {
                 _ = try FileWatcher { _, _ in }
                 _exit(1)
             } catch {
-                // Not `exit`: a leak checker that cannot open files would have its own say.
+                // Not `exit`: a leak checker that cannot open files would change the status.
                 _exit(error == .tooManyWatchers ? 0 : 2)
             }
         }

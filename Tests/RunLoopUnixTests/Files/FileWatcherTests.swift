@@ -6,13 +6,14 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// The system queues the events within the calls that cause them, and virtual time looks at real descriptors before it
-/// moves: so nothing here waits.
+/// Tests without waits: the system queues the events within the calls that cause them, and virtual time looks at real
+/// descriptors before it moves.
 @Suite("Files")
 struct FileWatcherTests {
     private let directory = TemporaryDirectory()
 
-    /// The event batches of a watched directory while `body` runs; waits for at least the given number of events.
+    /// Returns the event batches of a watched directory while `body` runs; waits for at least the given number of
+    /// events.
     ///
     /// A file counts as closed when no process has it open, and a child that another test forks at that moment has it.
     private func batches(

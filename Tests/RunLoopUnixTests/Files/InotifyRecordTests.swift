@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Records of inotify")
 struct InotifyRecordTests {
-    /// A record as the system writes it, with a name of `length` bytes, padding included.
+    /// Returns a record as the system writes it, with a name of `length` bytes, padding included.
     private func bytes(_ watch: Int32, _ mask: Int32, cookie: UInt32 = 0, name: [UInt8] = [], length: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         for field in [UInt32(bitPattern: watch), UInt32(bitPattern: mask), cookie, UInt32(length)] {

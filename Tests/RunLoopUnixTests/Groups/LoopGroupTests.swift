@@ -10,7 +10,7 @@ import Testing
 struct LoopGroupTests {
     private static let local = try! Endpoint("127.0.0.1", port: 0)
 
-    /// Serves each connection by telling it the name of its loop and closing.
+    /// Serves each connection by sending it the name of its loop and closing.
     @Sendable
     private static func tellName(_ loop: RunLoop, _ descriptor: Int32, _ peer: Endpoint) {
         let connection = Connection(adopting: descriptor, on: loop) { $1.count }
@@ -19,7 +19,7 @@ struct LoopGroupTests {
         connection.finish()
     }
 
-    /// The replies to peers that connect one after another.
+    /// Returns the replies to peers that connect one after another.
     private func answers(of address: Endpoint, count: Int) -> [String] {
         (0..<count).map { _ in
             let peer = Peer(connectedTo: address)
@@ -142,7 +142,7 @@ struct LoopGroupTests {
         arguments: [false, true])
     func inherited(isUnix: Bool) throws {
         let address = isUnix ? try Endpoint(path: "@rlk-inherited-\(getpid())") : Self.local
-        // It stays open, as in a service manager.
+        // The socket stays open, as in a service manager.
         let socket = try RealSystem.shared.openListener(address, Listener.Options())
         defer { close(socket) }
         var late: [Peer] = []
@@ -204,7 +204,7 @@ struct LoopGroupTests {
         let peers = (0..<2).map { _ in Peer(connectedTo: address) }
         group.stopAccepting { log("stopped") }
         hold(1)
-        // The first loop finds the connections and the request together, and has then nothing more to do.
+        // The first loop finds the connections and the request together, and then has nothing more to do.
         mayGoOn[0].set()
         #expect(eventually { log.entries == ["connection"] })
         try group.loops[0].performAndWait { _ in }
@@ -249,7 +249,7 @@ struct LoopGroupTests {
         try group.loops[2].performAndWait { $0.endAllRuns() }
         #expect(eventually { !group.loops[2].perform { _ in } })
         #expect(answers(of: address, count: 4) == ["kept", "kept", "kept", "kept"])
-        // The second loop ends in a mode in which it takes no connections.
+        // The second loop ends in a mode in which it accepts no connections.
         let (isThere, mayEnd) = (Flag(), Flag())
         group.loops[1].perform { loop in
             loop.perform(inModes: "private") {

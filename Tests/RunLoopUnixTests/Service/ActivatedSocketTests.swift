@@ -8,8 +8,8 @@ import Testing
 struct ActivatedSocketTests {
     private var own: String { "\(getpid())" }
 
-    /// Descriptors one after another, high enough not to be anybody else's: a listening socket, a datagram socket and a
-    /// pipe.
+    /// Makes descriptors one after another, with numbers high enough to be unused: a listening socket, a datagram
+    /// socket and a pipe.
     private func withDescriptors(_ body: (Int32) throws -> Void) rethrows {
         let stream = socket(AF_INET, SocketKind.stream, 0)
         precondition(listen(stream, 1) == 0, "not listening (errno \(errno))")

@@ -140,7 +140,7 @@ struct DaemonRunTests {
         #expect(status == 4)
         #expect(reloads == 0 || reloads == 1)
         #expect(daemon.abandoned.isEmpty)
-        // The daemon has stopped, and its loop continues: nothing is left of it.
+        // The daemon has stopped, and its loop continues without it.
         #expect(loop.run(in: .default, until: .distantPast) != .stopped)
     }
 

@@ -26,27 +26,27 @@ final class NotifyReceiver {
         close(descriptor)
     }
 
-    /// The next message, if there is one.
+    /// Returns the next message, if there is one.
     func next() -> String? {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = recv(descriptor, &buffer, buffer.count, 0)
         return count < 0 ? nil : String(decoding: buffer.prefix(count), as: UTF8.self)
     }
 
-    /// The messages that have come.
+    /// Returns the messages that have arrived.
     func messages() -> [String] {
         var messages: [String] = []
         while let message = next() { messages.append(message) }
         return messages
     }
 
-    /// A manager that sends here.
+    /// Makes a manager that sends here.
     func manager(_ further: [String: String] = [:]) throws -> ServiceManager {
         try ServiceManager(
             environment: ["NOTIFY_SOCKET": address].merging(further) { _, further in further })
     }
 
-    /// Fills its queue, as if it did not read.
+    /// Fills the receiver's queue, as if it did not read.
     func fill(_ manager: ServiceManager) {
         for number in 0..<100_000 {
             do { try manager.status("\(number)") } catch { return precondition(error == .busy) }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Orphans", .timeLimit(.minutes(5)))
 struct OrphanTests {
-    /// Makes this process get the orphans among its descendants, as process 1 does.
+    /// Makes this process receive the orphans among its descendants, as process 1 does.
     private static func becomeSubreaper() {
         typealias Call = @convention(c) (Int32, Int, Int, Int, Int) -> Int32
         let call = unsafeBitCast(dlsym(nil, "prctl"), to: Call.self)
@@ -20,7 +20,7 @@ struct OrphanTests {
         return text.count { $0 == UInt8(ascii: " ") }
     }
 
-    /// A child that leaves some orphans, and ends with a status.
+    /// Starts a child that leaves some orphans, and ends with a status.
     private static func makeChild(orphans: Int, status: Int) throws -> ChildProcess {
         let orphan = "(sleep 0.0$((RANDOM % 5)) &) ; "
         return try shell(String(repeating: orphan, count: orphans) + "exit \(status)", output: .null)
@@ -34,7 +34,7 @@ struct OrphanTests {
                 let loop = RunLoop.current
                 let daemon = Daemon(loop: loop, manager: try! ServiceManager(environment: [:]))
                 try! daemon.reapOrphans()
-                // Nobody asks for it until the end: an ended child of the process's own, before all orphans.
+                // An ended child of the process's own, before all orphans, which is not reaped until the end.
                 let first = try! shell("exit 7", output: .null)
                 var statuses: [Int: ChildProcess.ExitStatus] = [:]
                 for number in 0..<40 {
@@ -45,7 +45,7 @@ struct OrphanTests {
                 func runUntil(_ isSo: () -> Bool) {
                     while !isSo(), loop.now < end { loop.run(in: .default, until: loop.now + .milliseconds(10)) }
                 }
-                // A child that has ended and is not asked for is left. The list may miss one while others end.
+                // One unreaped ended child is left. The list may miss one while others end.
                 runUntil { statuses.count == 40 && Self.children <= 1 }
                 for number in 0..<40 { precondition(statuses[number] == .exited(Int32(number)), "\(statuses)") }
                 precondition(try! RunLoopUnixTests.end(of: first) == .exited(7))

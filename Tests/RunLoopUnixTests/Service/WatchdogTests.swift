@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// On virtual time; the manager's side reads the real socket before the time moves.
+/// The watchdog on virtual time; the manager's side reads the real socket before the time moves.
 @Suite("The watchdog")
 struct WatchdogTests {
     private func withWatchdog(
@@ -93,7 +93,7 @@ struct WatchdogTests {
         }
     }
 
-    /// Does something on the second of two other loops, at 3 s.
+    /// Performs `act` on the second of two other loops, at 3 s.
     private func withOthers(
         _ act: @escaping @Sendable (Simulation, RunLoop) -> Void,
         _ body: @escaping (Simulation, () -> [Double]) throws -> Void

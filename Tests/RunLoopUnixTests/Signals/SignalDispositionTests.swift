@@ -5,7 +5,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// What becomes of a signal's disposition, and of the sources' memory.
+/// The restoration of dispositions, and the release of the sources' memory.
 @Suite("Dispositions", .timeLimit(.minutes(15)))
 struct SignalDispositionTests {
     @Test("the former disposition comes back with the end of the last source")
@@ -165,7 +165,7 @@ struct SignalDispositionTests {
                 let loop = RunLoop.current
                 let source = try! SignalSource(signal: .user1) { count += $0.count }
                 try! loop.add(source, forMode: .default)
-                // It calls nobody who wants to hear of forks, so that the handler itself has to find out.
+                // `_Fork` calls no fork handlers, so that the signal handler itself has to find out.
                 let killed = statusOfChild(by: "_Fork") { raise(SIGUSR1) }
                 loop.run(in: .default, until: .distantPast)
                 guard killed == SIGUSR1, count == 0, disposition(of: .user1) > 1 else { return false }

@@ -6,7 +6,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// What sources do within a process. Each test changes dispositions, so it has a process of its own.
+/// The behaviour of sources within a process. Each test changes dispositions, so it has a process of its own.
 @Suite("Signal sources", .timeLimit(.minutes(15)))
 struct SignalSourceTests {
     @Test("a source is live when it has been added: the signal neither ends the process nor is lost")
@@ -117,7 +117,7 @@ struct SignalSourceTests {
                 raise(SIGUSR1)
                 raise(SIGUSR2)
                 raise(SIGUSR2)
-                // One wait reports no more than some of that many descriptors.
+                // One wait reports no more than some of these descriptors.
                 for _ in 1...10 { loop.run(in: .default, until: .distantPast) }
                 return counts
             }

@@ -119,11 +119,11 @@ private final class Hearers: Sendable {
     }
 }
 
-/// A thread that signals can be sent to.
+/// A thread that can receive signals.
 ///
-/// It only waits in a system call that is restarted after a signal. ThreadSanitizer defers signals unless a thread is
-/// in such a call, and then keeps one of several, which would spoil the count: so the thread receives them only while
-/// it sleeps.
+/// The thread only waits in a system call that is restarted after a signal. ThreadSanitizer defers signals while a
+/// thread is not in such a call, and then keeps one of several, which would spoil the count: so the thread receives
+/// signals only while it sleeps.
 private final class Receiver: Sendable {
     private let ends: [Int32]
     private let thread: PlainThread
@@ -146,7 +146,7 @@ private final class Receiver: Sendable {
         precondition(eventually { Receiver.isAsleep(name.withLock { $0 }) })
     }
 
-    /// - Parameter thread: its name in the system's list of processes.
+    /// - Parameter thread: the thread's name in the system's list of processes.
     private static func isAsleep(_ thread: String) -> Bool {
         guard !thread.isEmpty else { return false }
         return contents(of: "/proc/\(thread)/stat").contains(") S ")

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Texts for standard error", .timeLimit(.minutes(15)))
 struct StandardErrorTests {
-    /// A pipe, and what writes to it.
+    /// A pipe, and its writer.
     private final class Target {
         private var ends: [Int32] = [-1, -1]
         let writer: StandardError
@@ -21,7 +21,7 @@ struct StandardErrorTests {
 
         deinit {
             closeReader()
-            // Its thread may still use the descriptor, whose number would become another's.
+            // The writer's thread may still use the descriptor, whose number would become another's.
             #expect(eventually { writer.isIdle })
             close(ends[1])
         }
@@ -72,7 +72,7 @@ struct StandardErrorTests {
         let target = Target(capacity: 100_000)
         let text = String(repeating: "x", count: 99_999)
         for _ in 0..<5 { target.writer.write(text) }
-        // When the thread looks is its own affair; each text is written or counted.
+        // The thread looks at times of its own; each text is written or counted.
         var written = 0
         var dropped = 0
         while written < (5 - dropped) * 99_999 {

@@ -14,7 +14,7 @@ struct ByteBufferTests {
             let buffer = ByteBuffer(capacity: first)
             var model: [UInt8] = []
             var most = 0
-            /// Little as often as anything up to all.
+            /// A small amount, or any amount up to all, equally often.
             func amount(of all: Int) -> Int {
                 Int.random(in: 0...(Bool.random(using: &random) ? all : min(all, 50)), using: &random)
             }

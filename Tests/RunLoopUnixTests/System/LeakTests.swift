@@ -5,7 +5,7 @@ import Testing
 struct LeakTests {
     @Test("memory that a loop holds when its process exits is not leaked, regardless of the amount")
     func exit() async {
-        // Without the sanitizer it cannot fail; the short run under AddressSanitizer has it.
+        // Without the sanitizer the test cannot fail; the short run under AddressSanitizer includes it.
         await #expect(processExitsWith: .success) {
             func fill() {
                 let loop = RunLoop.current

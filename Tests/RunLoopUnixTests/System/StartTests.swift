@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A start without a descriptor or a thread", .timeLimit(.minutes(10)))
 struct StartTests {
-    /// The starts that throw nothing.
+    /// The starts that do not throw.
     enum Start: String, CaseIterable, Codable {
         case current, mainRemote, thread, pool, monitor, wallTimer
 
@@ -44,7 +44,7 @@ struct StartTests {
         await #expect(processExitsWith: .success) { [start] in
             leaveDescriptors(16)
             start.make()
-            // LeakSanitizer does not find what the loop that lives on has for the monitor's weak reference.
+            // LeakSanitizer does not find the surviving loop's memory for the monitor's weak reference.
             if start == .monitor { _exit(0) }
         }
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopUnix
 
-/// What signal sources, child sources and file watchers have as items of a loop.
+/// Signal sources, child sources and file watchers as items of a loop.
 @Suite("Sources of the system as items")
 struct SystemSourceTests {
     private let directory = TemporaryDirectory()

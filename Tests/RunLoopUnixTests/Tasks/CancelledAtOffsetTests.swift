@@ -4,7 +4,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Peers that use plain sockets, and tasks that are cancelled at every byte.
+/// Waits of tasks that are cancelled at every byte from peers on plain sockets.
 @Suite("Waits cancelled at every byte", .timeLimit(.minutes(5)))
 struct CancelledAtOffsetTests {
     /// Lines of several lengths, 195 bytes.
@@ -17,7 +17,7 @@ struct CancelledAtOffsetTests {
         case read, receive, lines
     }
 
-    /// Receives input by one wait; empty at the end of the stream.
+    /// Receives input in one wait; empty at the end of the stream.
     private static nonisolated(nonsending) func take(_ form: Form, from connection: Connection) async throws -> [UInt8]
     {
         switch form {
@@ -56,7 +56,7 @@ struct CancelledAtOffsetTests {
                     }
                 }
                 let first = readMessage()
-                // It waits.
+                // The task waits.
                 await Task.yield()
                 peer.send(message[..<offset])
                 for _ in 0..<passes { await pass(of: loop) }
@@ -108,7 +108,7 @@ struct CancelledAtOffsetTests {
     }
 }
 
-/// The system makes them as small as it allows.
+/// Sets the sizes of a socket's buffers; the system makes them as small as it allows.
 private func setBufferSizes(of socket: Int32, to size: Int32) {
     var size = size
     let length = socklen_t(MemoryLayout<Int32>.size)

@@ -4,13 +4,13 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// In processes of their own, in which no other test opens descriptors.
+/// Tests in processes of their own, in which no other test opens descriptors.
 @Suite("Cancelled waits leave nothing", .timeLimit(.minutes(15)))
 struct CancelledWaitTests {
-    /// `make stress` cancels ten times as many.
+    /// The number of waits; `make stress` cancels ten times as many.
     private static let count = amount(of: "CANCELLED_WAITS", usually: 1000)
 
-    /// Runs `body` on a loop of its own, and waits until nothing is left of it.
+    /// Runs `body` on a loop of its own, and checks that nothing is left of it.
     private static func leavesNothing(
         _ body: nonisolated(nonsending) @escaping @Sendable (RunLoop, inout SeededGenerator) async throws -> Void
     ) async throws {
@@ -29,7 +29,7 @@ struct CancelledWaitTests {
                 try await loop.clock.sleep(for: .milliseconds(1))
             }
             let (socketsAfter, itemsAfter) = (sockets(), left())
-            // In the message, because of another process only that is shown.
+            // In the message, because only the message of another process is shown.
             #expect(socketsAfter == socketsBefore, "seed \(seed): \(socketsBefore), now \(socketsAfter)")
             #expect(itemsAfter == itemsBefore, "seed \(seed): \(itemsBefore), now \(itemsAfter)")
         }
@@ -77,7 +77,7 @@ struct CancelledWaitTests {
         let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
             close(descriptor)
         }
-        // One that does not accept, and whose queue is full.
+        // A listener that does not accept, and whose queue is full.
         let deaf = try makeDeafListener()
         for _ in 0..<count {
             let address = Bool.random(using: &random) ? listener.address : deaf.address
@@ -131,7 +131,7 @@ struct CancelledWaitTests {
     }
 }
 
-/// A socket that listens, whose queue is full: who connects to it waits.
+/// Makes a listening socket with a full queue, so that connections to it wait.
 private func makeDeafListener() throws -> (address: Endpoint, close: () -> Void) {
     let listener = socket(AF_INET, SocketKind.stream | SocketKind.closedOnExec, 0)
     precondition(listen(listener, 0) == 0, "errno \(errno)")

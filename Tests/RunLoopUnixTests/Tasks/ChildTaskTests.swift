@@ -4,7 +4,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// Whether this process has children, running or not.
+/// Returns `true` if this process has children, running or not.
 private func hasChildren() -> Bool {
     var info = siginfo_t()
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0
@@ -69,7 +69,7 @@ struct ChildTaskTests {
         }
     }
 
-    /// `make stress` cancels ten times as many.
+    /// The number of waits; `make stress` cancels ten times as many.
     private static let cancelledWaits = amount(of: "CANCELLED_WAITS", usually: 1000)
 
     @Test("thousands of waits that are cancelled leave no descriptor, no zombie and no task")

@@ -6,12 +6,12 @@ import Testing
 
 @Suite("Connections of tasks", .timeLimit(.minutes(5)))
 struct ConnectionTaskTests {
-    /// The numbers from 0 on, as bytes.
+    /// Returns the bytes of a pattern, from a position on.
     private static func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
         (start..<start + count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
     }
 
-    /// How many sockets the process has open.
+    /// Returns the number of open sockets in the process.
     private static func openSockets() -> Int { openFiles().count { $0.hasPrefix("socket:") } }
 
     private static func connections(
@@ -84,7 +84,7 @@ struct ConnectionTaskTests {
             let error = await #expect(throws: Connection.WriteError.self) { try await writer.value }
             let written = error?.written ?? 0
             #expect(written > 0 && written < gigabyte.count)
-            // The accepted bytes are sent, and nothing else.
+            // Only the accepted bytes are sent.
             loop.task { try await one.withStream { _ in } }
             var received = 0
             while let bytes = try await other.read() { received += bytes.count }
@@ -163,7 +163,7 @@ struct ConnectionTaskTests {
                 isWritten = true
             }
             await Task.yield()
-            // One that tries again and again.
+            // A task that tries again and again.
             loop.task {
                 while !isWritten {
                     do { try await one.write([2]) } catch RunLoop.WaitError.alreadyWaiting {}
@@ -391,7 +391,7 @@ struct ConnectionTaskTests {
         let task = Task(executorPreference: thread.remote.executor().task) {
             var retry = Connection.Retry()
             (retry.firstDelay, retry.jitter) = (.seconds(60), 0)
-            // No socket listens there: it waits for the second try.
+            // Without a listener there, it waits for the second try.
             _ = try await Connection.connect(host: "127.0.0.1", port: 1, on: RunLoop.installed!, retry: retry)
         }
         thread.remote.perform { loop in loop.perform(afterDelay: .milliseconds(20)) { thread.stop() } }

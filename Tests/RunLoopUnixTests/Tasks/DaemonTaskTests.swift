@@ -7,7 +7,8 @@ import Testing
 
 @Suite("Daemons of tasks", .timeLimit(.minutes(5)))
 struct DaemonTaskTests {
-    /// The events of a daemon on virtual time from its start until it has stopped, with their times in seconds.
+    /// Returns the events of a daemon on virtual time, from its start until it has stopped, with their times in
+    /// seconds.
     private func story(_ setUp: (Daemon, RunLoop, @escaping (String) -> Void) -> Void) throws -> [String] {
         let manager = try ServiceManager(environment: [:])
         return withSimulation { simulation in

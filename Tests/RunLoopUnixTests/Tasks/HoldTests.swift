@@ -7,12 +7,12 @@ import Testing
 
 @Suite("Virtual time beside real I/O", .timeLimit(.minutes(5)))
 struct HoldTests {
-    /// The address of a test's peer, in the test's own process or in a process that the test has started.
+    /// Returns the address of a test's peer, in the test's own process or in a process that the test has started.
     private static func address(_ name: String, of process: Int32) -> Endpoint {
         try! Endpoint(path: "@runloopkit-\(name)-\(process)")
     }
 
-    /// A peer on a thread, in real time.
+    /// Starts a peer on a thread, in real time.
     private static func peer(_ name: String, _ serve: @escaping @Sendable (Int32) -> Void) -> PlainThread {
         let socket = socket(AF_UNIX, SocketKind.stream, 0)
         #expect(RealSystem.shared.bind(socket, to: address(name, of: getpid())) == 0)

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Names looked up by tasks", .timeLimit(.minutes(5)))
 struct HostTaskTests {
-    /// The result that a task receives, and its time, with a resolver that takes 5 s of virtual time.
+    /// Returns the result that a task receives, and its time, with a resolver that takes 5 s of virtual time.
     private func outcome(
         _ name: String, timeout: Duration = .seconds(30), cancelledAfter: Duration? = nil
     ) -> String {

@@ -4,16 +4,16 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// In processes of their own, whose memory no other test uses.
+/// Tests in processes of their own, whose memory no other test uses.
 @Suite("Tasks and peers that rest", .timeLimit(.minutes(15)))
 struct RestingPeerTests {
-    /// `make stress` moves a gigabyte.
+    /// The number of bytes; `make stress` moves a gigabyte.
     private static let total = amount(of: "MOVED_MEBIBYTES", usually: 64) << 20
 
     /// The block that is sent repeatedly; its length is no power of two, so that a lost piece is noticed.
     private static let block = randomBytes(1_000_003, seed: 1)
 
-    /// Whether the bytes are those that come after `position` others.
+    /// Returns `true` if the bytes are the ones that follow `position` others.
     private static func isRight(_ bytes: UnsafeRawBufferPointer, at position: Int) -> Bool {
         block.withUnsafeBytes { block in
             var checked = 0
@@ -114,7 +114,7 @@ struct RestingPeerTests {
         memory.check(atMost: 2 * 64 * 1024)
     }
 
-    /// How far the memory of the process has grown.
+    /// The growth of the process's memory.
     private final class Memory {
         private let before: Int
         private var most = 0

@@ -76,7 +76,7 @@ struct SignalTaskTests {
             #expect(seen != nil)
             task.cancel()
             _ = await task.result
-            // The task's own context is released after its result has come.
+            // The task's own context is released after its result has arrived.
             while seen != nil { await Task.yield() }
         }
         var action = sigaction()

@@ -27,7 +27,7 @@ struct TaskStressTests {
                     Issue.record("seed \(seed): \(Set(faults).joined(separator: "; "))")
                     break
                 }
-                // Something of the storm before may only now have been closed.
+                // A descriptor of the previous storm may have been closed only now.
                 let isQuiet = eventually { openFiles().count <= files.count }
                 #expect(isQuiet, "seed \(seed): \(openFiles()) were \(files)")
                 storms += 1
@@ -77,12 +77,12 @@ private actor Resident {
 private final class Life: Sendable {
     let thread = LoopThread(name: "home") { $0.add(CustomSource(), forMode: .common) }
     let resident: Resident
-    /// Calls of the resident that were answered.
+    /// The number of answered calls of the resident.
     let calls = Counter()
-    /// Bodies that ran here, and bodies whose tasks were notified.
+    /// The number of bodies that ran here, and of bodies whose tasks were notified.
     let (bodies, toldBodies) = (Counter(), Counter())
     let isEnding = Flag()
-    /// The users of the loop; `nil` when it accepts no more.
+    /// The number of users of the loop; `nil` when it accepts no more.
     private let guests = Locked<Int?>(0)
 
     var remote: RunLoop.Remote { thread.remote }
@@ -92,7 +92,7 @@ private final class Life: Sendable {
         resident = Resident(on: thread.remote.executor())
     }
 
-    /// Whether the loop keeps running until ``leave()``.
+    /// Keeps the loop running until ``leave()``; returns `false` if it is ending.
     func enter() -> Bool {
         !isEnding.isSet
             && guests.withLock { guests in
@@ -125,7 +125,7 @@ private final class Life: Sendable {
     }
 }
 
-/// A descriptor on its way to a loop. It is closed if it does not arrive.
+/// A descriptor on its way to a loop, closed if it does not arrive.
 private final class Parcel: Sendable {
     private let descriptor: Locked<Int32?>
 
@@ -133,7 +133,7 @@ private final class Parcel: Sendable {
         self.descriptor = Locked(descriptor)
     }
 
-    /// To be called once.
+    /// Takes the descriptor. Call this once.
     func take() -> Int32 {
         descriptor.withLock { descriptor in
             defer { descriptor = nil }
@@ -149,9 +149,9 @@ private final class Parcel: Sendable {
 /// Bytes that one loop sends to another.
 private final class Talk: Sendable {
     let length: Int
-    /// The bytes that connections accepted and received.
+    /// The numbers of bytes that connections accepted and received.
     let (taken, received) = (Counter(), Counter())
-    /// The system has taken all of it.
+    /// Set once the system has accepted all bytes.
     let isSent = Flag()
     let reachedEnd = Flag()
     private let faults: Log<String>
@@ -186,7 +186,7 @@ private final class Storm: Sendable {
     private let seed: UInt64
     private let lives: [Locked<Life>]
     private let talks = Log<Talk>()
-    /// How many tasks of each kind have not ended.
+    /// The number of tasks of each kind that have not ended.
     private let running = Locked<[String: Int]>([:])
     private let cancels = Locked<[@Sendable () -> Void]>([])
 
@@ -195,7 +195,7 @@ private final class Storm: Sendable {
         lives = (0..<4).map { _ in Locked(Life()) }
     }
 
-    /// Returns when everything has come to its end.
+    /// Runs the storm, and returns when everything has ended.
     func blow(turns: Int) {
         let threads = (0..<8).map { number in PlainThread { self.work(number, turns) } }
         for thread in threads { thread.join() }
@@ -222,7 +222,7 @@ private final class Storm: Sendable {
             case 11: if number < lives.count, Int.random(in: 0..<8, using: &random) == 0 { replace(number) }
             default: cancelOne(&random)
             }
-            // Not more at a time than the machine can do.
+            // No more at a time than the machine can do.
             while runningTasks.values.reduce(0, +) > 500 { usleep(100) }
         }
     }
@@ -237,7 +237,7 @@ private final class Storm: Sendable {
 
     private var runningTasks: [String: Int] { running.withLock { $0.filter { $0.value != 0 } } }
 
-    /// Begins a task, and returns what ends it.
+    /// Begins a task, and returns a closure that ends it.
     private func begin(_ kind: String) -> @Sendable () -> Void {
         running.withLock { $0[kind, default: 0] += 1 }
         let ends = Counter()
@@ -254,7 +254,7 @@ private final class Storm: Sendable {
         }.joined(separator: "\n")
     }
 
-    /// Has another thread cancel the task, perhaps.
+    /// Lets another thread cancel the task, perhaps.
     private func remember<Success, Failure>(_ task: Task<Success, Failure>) {
         cancels.withLock { $0.append { task.cancel() } }
     }
@@ -268,7 +268,7 @@ private final class Storm: Sendable {
         cancel?()
     }
 
-    /// A wait has failed: for a reason that there was.
+    /// Checks that a wait has failed for an actual reason.
     private func check(_ error: any Error, _ life: Life) {
         switch error {
         case is CancellationError where Task.isCancelled: break
@@ -422,7 +422,7 @@ private final class Storm: Sendable {
                     let start = talk.taken.value
                     let count = min(talk.length - start, Int.random(in: 1...30_000, using: &random))
                     let piece = (start..<start + count).map { Talk.byte(at: $0) }
-                    // A part that is cancelled is gone on with by another.
+                    // Another task continues a part that is cancelled.
                     let part = loop.task { try await stream.write(piece) }
                     remember(part)
                     do {
@@ -470,7 +470,7 @@ private final class Storm: Sendable {
     ) async throws -> Bool {
         if usesParser {
             let isMore = try await connection.receive { bytes in
-                // Some of them come again.
+                // Some of them arrive again.
                 let used = bytes.count / 3 * 2 + 1
                 bytes.extracting(0..<used).withUnsafeBufferPointer { talk.receive($0) }
                 return used
@@ -482,7 +482,8 @@ private final class Storm: Sendable {
         return true
     }
 
-    /// A conversation also ends when the other side has been cancelled, or has lost its loop.
+    /// Checks the error of a conversation, which also ends when the other side has been cancelled, or has lost its
+    /// loop.
     private func checkTalk(_ error: any Error, _ life: Life) {
         if error is Connection.ClosedError { return }
         check(error, life)

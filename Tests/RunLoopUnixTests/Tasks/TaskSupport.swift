@@ -8,8 +8,8 @@ func onLoop(
     do { try await withLoop(body) } catch { Issue.record(error, sourceLocation: sourceLocation) }
 }
 
-/// Runs `body` twice on a loop that ends meanwhile, in a task of the loop and in one that only prefers its executor, and
-/// returns how they have ended.
+/// Runs `body` twice on a loop that ends meanwhile, in a task of the loop and in one that only prefers its executor,
+/// and returns their results.
 func endsOfLoop(
     _ body: nonisolated(nonsending) @escaping @Sendable (RunLoop) async throws -> Void
 ) async -> [Result<Void, any Error>] {
