@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import Glibc
 package import RunLoopTLS
 
-/// Signs certificates for tests, with keys that live as long as it does.
+/// Signs certificates for tests, with keys that live as long as the authority.
 package final class Authority {
     private let key: OpaquePointer
     private let certificate: OpaquePointer
@@ -22,14 +22,14 @@ package final class Authority {
     package var pem: [UInt8] { text { PEM_write_bio_X509($0, certificate) } }
     package var roots: TLSRoots { .certificates(.bytes(pem)) }
 
-    /// A certificate and its key.
+    /// Makes a certificate and its key.
     ///
     /// - Parameters:
-    ///   - names: the subjects it is valid for, as `DNS:localhost` or `IP:127.0.0.1`.
+    ///   - names: the subjects of the certificate, as `DNS:localhost` or `IP:127.0.0.1`.
     ///   - subject: the common name.
-    ///   - begin: from when it is valid, in seconds from now.
-    ///   - end: until when it is valid, in seconds from now.
-    ///   - bits: the length of an RSA key; a key of the curve P-256 unless given.
+    ///   - begin: the beginning of its validity, in seconds from now.
+    ///   - end: the end of its validity, in seconds from now.
+    ///   - bits: the length of an RSA key; a key of the curve P-256 by default.
     package func identity(
         for names: String = "DNS:localhost", subject: String = "server", from begin: Int = -3600, until end: Int = 3600,
         bits: Int32? = nil
@@ -48,7 +48,7 @@ package final class Authority {
     }
 }
 
-/// A key of the curve P-256, or an RSA key of that length.
+/// Makes a key of the curve P-256, or an RSA key of `bits` bits.
 private func makeKey(bits: Int32? = nil) -> OpaquePointer {
     let context = EVP_PKEY_CTX_new_id(bits == nil ? EVP_PKEY_EC : EVP_PKEY_RSA, nil)
     defer { EVP_PKEY_CTX_free(context) }
@@ -63,7 +63,7 @@ private func makeKey(bits: Int32? = nil) -> OpaquePointer {
     return key!
 }
 
-/// A certificate without an issuer and a signature.
+/// Makes a certificate without an issuer and a signature.
 private func makeCertificate(
     _ subject: String, _ key: OpaquePointer, _ extensions: [(Int32, String)], _ begin: Int, _ end: Int
 ) -> OpaquePointer {
@@ -83,7 +83,7 @@ private func makeCertificate(
     return certificate
 }
 
-/// The output of `write`.
+/// Returns the output of `write`.
 private func text(_ write: (OpaquePointer) -> Int32) -> [UInt8] {
     let memory = BIO_new(BIO_s_mem())!
     defer { BIO_free(memory) }

@@ -3,7 +3,7 @@ package import RunLoopTLS
 /// A server and a client of one authority.
 package struct Contexts {
     package let authority = Authority()
-    /// That of the server.
+    /// The server's identity.
     package let identity: TLSIdentity
     package var server: TLSServerContext
     package var client: TLSClientContext
@@ -16,7 +16,7 @@ package struct Contexts {
 }
 
 extension TLSOptions {
-    /// For tests whose threads may have to wait for a processor.
+    /// Options for tests whose threads may have to wait for a processor.
     package static var patient: TLSOptions {
         var options = TLSOptions()
         options.handshakeTimeout = .seconds(200)
