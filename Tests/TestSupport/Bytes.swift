@@ -1,6 +1,6 @@
 import Glibc
 
-/// Bytes that are the same for the same seed. Quick without an optimizer, too.
+/// Returns bytes that are the same for the same seed. Quick without an optimizer, too.
 package func randomBytes(_ count: Int, using generator: inout SeededGenerator) -> [UInt8] {
     // The library would write to the storage that all empty arrays share.
     guard count > 0 else { return [] }
@@ -16,13 +16,13 @@ package func randomBytes(_ count: Int, using generator: inout SeededGenerator) -
     }
 }
 
-/// The same for a seed of their own.
+/// Returns bytes for a seed of their own.
 package func randomBytes(_ count: Int, seed: UInt64) -> [UInt8] {
     var generator = SeededGenerator(seed: seed)
     return randomBytes(count, using: &generator)
 }
 
-/// Whether both are the same bytes. Quick without an optimizer, too.
+/// Returns `true` if both have the same bytes. Quick without an optimizer, too.
 package func areSame(_ one: some Collection<UInt8>, _ other: some Collection<UInt8>) -> Bool {
     guard one.count == other.count, !one.isEmpty else { return one.count == other.count }
     return one.withContiguousStorageIfAvailable { one in

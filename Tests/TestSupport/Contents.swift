@@ -1,6 +1,6 @@
 import Glibc
 
-/// The text of a file; empty if there is none.
+/// Returns the text of a file; empty if there is none.
 package func contents(of path: String) -> String {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return "" }

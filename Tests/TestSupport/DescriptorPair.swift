@@ -34,7 +34,7 @@ package final class DescriptorPair {
         precondition(Glibc.write(writer, bytes, count) == count, "the buffer is full")
     }
 
-    /// Reads one byte; 0 at the end of the stream, -1 if there is nothing.
+    /// Reads one byte; returns 0 at the end of the stream, -1 if there is nothing.
     @discardableResult
     package func read() -> Int {
         var byte: UInt8 = 0

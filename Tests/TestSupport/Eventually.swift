@@ -1,7 +1,7 @@
 import Glibc
 package import Testing
 
-/// Waits, giving up with an issue after a time that no test needs, until something is so.
+/// Waits until a condition holds; after a time that no test needs, gives up with an issue.
 package func eventually(
     _ what: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation, _ isSo: () -> Bool
 ) -> Bool {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Something that threads tell one another.
+/// A flag that one thread sets for others.
 package final class Flag: Sendable {
     private let state = Atomic(false)
 

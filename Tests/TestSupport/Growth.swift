@@ -1,10 +1,11 @@
 import Glibc
 
-/// The ratio of this thread's processor time for one of `many` to that for one of `few`.
+/// Returns the ratio of this thread's processor time for one of `many` operations to the time for one of `few`.
 ///
-/// It is about 1 if the cost of one does not depend on their number, and about `many / few` if each visits all of them.
+/// The ratio is about 1 if the cost of one operation does not depend on their number, and about `many / few` if each
+/// visits all of them.
 ///
-/// - Parameter body: carries out the given number of operations.
+/// - Parameter body: performs the given number of operations.
 package func growth(from few: Int, to many: Int, _ body: (Int) -> Void) -> Double {
     // The least of several runs: the machine has other work to do.
     func least(_ count: Int) -> Double {

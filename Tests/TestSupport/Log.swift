@@ -1,8 +1,8 @@
 import Glibc
 
-/// The things that happened, in order. Any thread may write.
+/// A log of events, in order. Any thread may write.
 package final class Log<Entry: Sendable>: @unchecked Sendable {
-    // Unchecked: the lock guards the list. It is one of pthreads because ThreadSanitizer does not see those of `Mutex`.
+    // Unchecked: the lock guards the list. A lock of pthreads, because ThreadSanitizer does not see a `Mutex`.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private var list: [Entry] = []
 
@@ -34,7 +34,7 @@ package final class Log<Entry: Sendable>: @unchecked Sendable {
     }
 }
 
-/// A log of words is called with each.
+/// Logs of words are called with each word.
 extension Log<String> {
     /// All words in a line.
     package var text: String { entries.joined(separator: " ") }

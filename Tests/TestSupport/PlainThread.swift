@@ -1,7 +1,7 @@
 package import Glibc
 
-/// A thread without a loop of its own making, which blocks no signal: it is started from a thread of Dispatch's, and
-/// those block all.
+/// A thread without a loop of its own making, which blocks no signal. The thread that starts it is Dispatch's, and
+/// blocks all.
 package final class PlainThread: Sendable {
     package let handle: pthread_t
 
@@ -26,7 +26,7 @@ package final class PlainThread: Sendable {
         handle = thread
     }
 
-    /// To be called exactly once.
+    /// Waits for the end of the thread. Call this exactly once.
     package func join() {
         pthread_join(handle, nil)
     }
@@ -39,7 +39,7 @@ package func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result
     return result.entries[0]
 }
 
-/// Names the calling thread.
+/// Returns a number for the calling thread.
 package func threadNumber() -> UInt {
     UInt(bitPattern: Int(bitPattern: UnsafeRawPointer(bitPattern: UInt(pthread_self()))))
 }

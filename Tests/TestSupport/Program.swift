@@ -1,6 +1,6 @@
 import Glibc
 
-/// The path of a program of this package, which lies beside the tests' own.
+/// Returns the path of a program of this package, which lies beside the tests' own.
 package func pathOfProgram(_ name: String) -> String {
     var buffer = [UInt8](repeating: 0, count: 4096)
     let count = readlink("/proc/self/exe", &buffer, buffer.count)

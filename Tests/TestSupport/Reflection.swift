@@ -1,7 +1,7 @@
 /// Looks into a value as Swift Testing does when an expectation fails: at each child of its mirror, and theirs, and at
-/// how each describes itself.
+/// their descriptions.
 ///
-/// - Returns: how many values were seen.
+/// - Returns: the number of values seen.
 @discardableResult
 package func reflect(_ value: Any, depth: Int = 10) -> Int {
     _ = String(describing: value)
@@ -9,7 +9,7 @@ package func reflect(_ value: Any, depth: Int = 10) -> Int {
     return Mirror(reflecting: value).children.prefix(10).reduce(1) { $0 + reflect($1.value, depth: depth - 1) }
 }
 
-/// Whether a mirror of the value shows none of its contents.
+/// Returns `true` if a mirror of the value shows none of its contents.
 package func isOpaque(_ value: Any) -> Bool {
     Mirror(reflecting: value).children.isEmpty && Mirror(reflecting: value).superclassMirror == nil
 }

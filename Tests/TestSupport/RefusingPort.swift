@@ -1,6 +1,6 @@
 import Glibc
 
-/// A port of 127.0.0.1 that refuses each connection. It is bound, so that nobody else listens there meanwhile.
+/// A port of 127.0.0.1 that refuses each connection. It is bound, so that no other socket listens there meanwhile.
 package struct RefusingPort: ~Copyable {
     package let number: UInt16
     private let descriptor: Int32

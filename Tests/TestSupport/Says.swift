@@ -1,6 +1,7 @@
 package import Testing
 
-/// Whether the standard error of an ended process contains `sentence`. Optimised code traps without a message.
+/// Returns `true` if the standard error of an ended process contains `sentence`. Optimised code traps without a
+/// message.
 package func says(_ sentence: String, _ result: ExitTest.Result?) -> Bool {
     #if DEBUG
     let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Lets this process open `count` descriptors more than it has, for as long as it lives.
+/// Lets this process open `count` more descriptors than it has, for as long as it lives.
 package func leaveDescriptors(_ count: Int32) {
-    // Numbers that are free below those in use would be more.
+    // Free numbers below the ones in use would allow more.
     var lowest = dup(0)
     while true {
         let next = dup(0)
@@ -32,7 +32,7 @@ package func leaveNoThread() {
     defer { attributes.deallocate() }
     pthread_attr_init(attributes)
     precondition(pthread_attr_setstacksize(attributes, 1 << 46) == 0)
-    // Glibc's module hides it.
+    // Swift's Glibc module hides it.
     let setDefault = unsafeBitCast(
         dlsym(nil, "pthread_setattr_default_np"), to: (@convention(c) (UnsafeRawPointer) -> Int32).self)
     precondition(setDefault(attributes) == 0)

@@ -1,5 +1,5 @@
-/// Random numbers that are the same for the same seed, on every platform and with every compiler: all that is needed to
-/// repeat a failure. Steele, Lea and Flood's generator.
+/// Random numbers that are the same for the same seed, on every platform and with every compiler, so that a failure can
+/// be repeated. Steele, Lea and Flood's generator.
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A file that processes share: where they meet, and the number of those that hold something.
+/// A file that processes share: their meeting point, and the number of holders of something.
 package struct SharedCounters {
     private enum Word: Int {
         case arrivals, turns, holders
@@ -19,7 +19,7 @@ package struct SharedCounters {
 
     private func word(_ word: Word) -> UnsafeMutablePointer<Atomic<Int>> { words + word.rawValue }
 
-    /// Waits until all of a number of processes are here.
+    /// Waits until `count` processes are here.
     package func meet(_ count: Int) {
         let turn = word(.turns).pointee.load(ordering: .sequentiallyConsistent)
         if word(.arrivals).pointee.add(1, ordering: .sequentiallyConsistent).newValue == count {

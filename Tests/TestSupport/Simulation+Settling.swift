@@ -3,7 +3,7 @@ package import RunLoopSimulation
 package import Testing
 
 extension Simulation {
-    /// Lets the loop do what there is to do until something has happened: the world outside takes real time.
+    /// Runs the loop until a condition holds: the world outside takes real time.
     package func settle(sourceLocation: SourceLocation = #_sourceLocation, until hasHappened: () -> Bool) {
         for _ in 0..<240_000 {
             advance(by: .zero)

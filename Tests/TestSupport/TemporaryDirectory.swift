@@ -37,7 +37,7 @@ package final class TemporaryDirectory {
         precondition(mkdir(self[name], 0o755) == 0, "not made (errno \(errno))")
     }
 
-    /// Names are bytes here: a test makes one that is not UTF-8.
+    /// Empties a directory. Names are bytes here: a test makes one that is not UTF-8.
     private static func empty(_ path: [CChar]) {
         guard let directory = opendir(path) else { return }
         while let entry = readdir(directory) {

@@ -1,4 +1,4 @@
-/// An object whose life is watched.
+/// An object whose lifetime is observed.
 package final class Token: Sendable {
     private let onRelease: @Sendable () -> Void
 
@@ -10,6 +10,6 @@ package final class Token: Sendable {
         onRelease()
     }
 
-    /// Is captured by a closure, so that the closure keeps it.
+    /// Does nothing; a closure that calls it keeps the token.
     package func touch() {}
 }

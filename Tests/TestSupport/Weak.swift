@@ -1,4 +1,4 @@
-/// A weak reference that any thread may look at.
+/// A weak reference that any thread may read.
 package final class Weak<Object: AnyObject>: @unchecked Sendable {
     package private(set) weak var object: Object?
 
