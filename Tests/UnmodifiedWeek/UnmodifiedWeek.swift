@@ -6,8 +6,9 @@ import RunLoopTLS
 import RunLoopTesting
 import RunLoopUnix
 
-// A week of a service and its clients, whose logic knows no loop: it uses Swift's and Foundation's own clocks, sleeps, random
-// numbers, actors and tasks. Only their connections are RunLoopKit's. `UnmodifiedWeek 7` prints its events, one per line.
+// A week of a service and its clients, whose logic knows no loop, and uses Swift's and Foundation's own clocks, sleeps,
+// random numbers, actors and tasks. Only their connections are RunLoopKit's. `UnmodifiedWeek 7` prints its events, one
+// per line.
 
 private typealias RunLoop = RunLoopKit.RunLoop
 
@@ -24,7 +25,7 @@ private actor Cache {
         return text
     }
 
-    /// Forgets expired values every hour, as long as the task is not cancelled.
+    /// Removes expired values every hour, until the task is cancelled.
     func cleanUp() async throws {
         while true {
             try await Task.sleep(for: .seconds(3600))
@@ -45,7 +46,7 @@ private func withRetry<Value: Sendable>(_ operation: @Sendable () async throws -
     }
 }
 
-/// A client's life: requests at random times, several at once.
+/// Runs a client, which makes requests at random times, several at once.
 private func live(_ name: String, _ cache: Cache, _ note: @escaping @Sendable (String) -> Void) async throws {
     let clock = ContinuousClock()
     let begin = clock.now
@@ -72,7 +73,7 @@ private func live(_ name: String, _ cache: Cache, _ note: @escaping @Sendable (S
     }
 }
 
-/// A connection with TLS, whose key is of the curve P-256.
+/// Holds a conversation with TLS, whose key is of the curve P-256.
 private func converse(
     on network: SimulatedNetwork, _ note: @escaping @Sendable (String) -> Void
 ) throws {
