@@ -115,7 +115,7 @@ let package = Package(
             ],
             path: "Corpus", swiftSettings: strict),
 
-        // The library's own test support, as a link: it needs only public declarations.
+        // The library's own test support, as a link, which needs only public declarations.
         .target(
             name: "ExampleTestSupport", dependencies: [library("RunLoopKit"), library("RunLoopSimulation")],
             path: "Tests/Support", swiftSettings: strict),

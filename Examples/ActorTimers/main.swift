@@ -2,7 +2,8 @@
 //
 // A player moves on ten times a second, in the default mode; a display shows where it is every half second, in the
 // common modes. From 1 s to 2 s the user drags the player to another place: the loop runs in tracking mode, the default
-// timer rests, and the display continues. Other tasks await the actor like any other. It all happens on virtual time.
+// timer rests, and the display continues. Other tasks await the actor like any other. Everything happens on virtual
+// time.
 
 import RunLoopKit
 import RunLoopSimulation

@@ -23,15 +23,14 @@ struct AsyncMain {
         try loop.run { try await work(on: loop) }
     }
 
-    /// Shows the mistake of omitting that line: the loop reports once that nobody runs the tasks.
+    /// Shows the mistake of omitting that line: the loop reports once that the tasks do not run.
     static func forgetTheMainActor(_ loop: RunLoop) {
         for _ in 0..<3 { Task { @MainActor in print("never") } }
         loop.perform(afterDelay: .milliseconds(50)) { Task { @MainActor in print("never") } }
         loop.run()
     }
 
-    /// Runs the loop in a job of the main actor until a later job has ended: the process ends with a message that says
-    /// so.
+    /// Runs the loop in a job of the main actor until a later job has ended, which ends the process with a message.
     static func waitForLaterJob(_ loop: RunLoop) {
         Task { @MainActor in runAnotherJob() }
         loop.run()

@@ -4,8 +4,7 @@ import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
 
-/// What others add to a program when they extend it: it has nothing to do with the program, and is there before it and
-/// beside it.
+/// Additions to a program by its extension, independent of the program, before it and beside it.
 enum Bystander: String, CaseIterable {
     case task, timer, connection
 

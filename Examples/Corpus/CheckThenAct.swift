@@ -4,7 +4,7 @@ import RunLoopSimulation
 extension Program {
     static let checkThenAct = [overdrawnAccount, duplicateNumber, reusedSlot, staleCache, oldLeader]
 
-    /// It fails if the second customer's check comes after the first one's, and before the first one's money has gone.
+    /// Fails if the second customer's check comes after the first one's, and before the first one's money has gone.
     private static let overdrawnAccount = Program(
         name: "overdrawn-account", bug: "An actor checks the balance, waits, and relies on the check."
     ) { simulation, isMended in
@@ -36,7 +36,7 @@ extension Program {
         }
     }
 
-    /// It fails if the second thread's question reaches the main loop before the first thread's report.
+    /// Fails if the second thread's question reaches the main loop before the first thread's report.
     private static let duplicateNumber = Program(
         name: "duplicate-number", bug: "A thread asks for the next number, uses it, and only then reports it as used."
     ) { simulation, isMended in
@@ -60,8 +60,8 @@ extension Program {
         try check(numbers.value.sorted() == [1, 2], "the numbers are \(numbers.value)")
     }
 
-    /// It fails if one task looks at the first free slot and the one behind it; another task takes both, and gives the
-    /// first one back; and then the first task continues.
+    /// Fails if one task looks at the first free slot and the next one; another task takes both, and gives the first
+    /// one back; and then the first task continues.
     private static let reusedSlot = Program(
         name: "reused-slot", bug: "A list of free slots is taken for unchanged if its first slot is the same as before."
     ) { simulation, isMended in
@@ -84,7 +84,7 @@ extension Program {
     private final class FreeSlots {
         private(set) var taken: [Int] = []
         private var first: Int?
-        /// The slot behind each slot.
+        /// The slot after each slot.
         private var following: [Int?]
         private var changes = 0
         private let countsChanges: Bool
@@ -126,8 +126,8 @@ extension Program {
         }
     }
 
-    /// It fails if the writer writes for the last time, and invalidates the cache, while a reader has the old value and has
-    /// not cached it yet.
+    /// Fails if the writer writes for the last time, and invalidates the cache, while a reader has the old value and
+    /// has not cached it yet.
     private static let staleCache = Program(
         name: "stale-cache", bug: "A reader caches what it has read, though the cache was invalidated meanwhile."
     ) { simulation, isMended in
@@ -154,8 +154,8 @@ extension Program {
         try check(cached ?? value == value, "\(value) was written, and the cache has \(cached ?? 0)")
     }
 
-    /// It fails if the coordinator begins the new epoch, then the worker sees that, finds the old leader, and finds the epoch
-    /// unchanged, and only then the coordinator names the new leader.
+    /// Fails if the coordinator begins the new epoch, then the worker sees that, finds the old leader, and finds the
+    /// epoch unchanged, and only then the coordinator names the new leader.
     private static let oldLeader = Program(
         name: "old-leader", bug: "A coordinator begins an epoch a step before it names the leader of it."
     ) { simulation, isMended in

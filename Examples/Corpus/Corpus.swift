@@ -3,11 +3,11 @@ import RunLoopExploration
 import RunLoopSimulation
 
 /// Small programs with planted bugs, and their mended twins: `Corpus list`, `Corpus check`, `Corpus run NAME`, `Corpus
-/// explore NAME`, `Corpus replay NAME TOKEN`, `Corpus debug NAME TOKEN`, which steps through it, `Corpus measure`, which
-/// explores all of them, and `Corpus twins`, which explores all twins. `Corpus tokens` looks whether their tokens last, and
-/// `Corpus figures` prints how soon late faults are found, and how long schedules are made short. Options are `--seed N`,
-/// `--schedules N`, `--for SECONDS`, the longest time of an exploration, `--part N`, which takes the programs of one part,
-/// `--mended`, and `--chance`, which leaves every choice to chance.
+/// explore NAME`, `Corpus replay NAME TOKEN`, `Corpus debug NAME TOKEN`, which steps through one, `Corpus measure`,
+/// which explores all of them, and `Corpus twins`, which explores all twins. `Corpus tokens` checks that their tokens
+/// last, and `Corpus figures` prints the schedules that find late faults, and the times for shortening schedules.
+/// Options are `--seed N`, `--schedules N`, `--for SECONDS`, the longest time of an exploration, `--part N`, which
+/// takes the programs of one part, `--mended`, and `--chance`, which leaves every choice to chance.
 ///
 /// `Corpus campaign NAME` explores one for `--for SECONDS` or `--schedules N`, keeps its findings `--in DIRECTORY`, and
 /// fails if it has any, or if a mark after `--require` was not met. `Corpus merge DIRECTORY …` adds up the results of
@@ -91,7 +91,7 @@ enum Corpus {
             return true
         }
 
-        /// The same options as arguments of another process.
+        /// The options as arguments of another process.
         var arguments: [String] {
             ["--seed", "\(seed)"] + (seconds.map { ["--for", "\($0)"] } ?? []) + (isMended ? ["--mended"] : [])
                 + (isByChance ? ["--chance"] : [])
@@ -100,7 +100,7 @@ enum Corpus {
 
     /// Explores a program.
     ///
-    /// - Parameter seeksCause: whether to look for the step from which on a fault was likely.
+    /// - Parameter seeksCause: `true` to look for the step from which on a fault was likely.
     private static func explore(
         _ program: Program, _ options: Options, seeksCause: Bool = false
     ) -> Exploration.Result {
@@ -136,7 +136,7 @@ enum Corpus {
         return { "Corpus debug \(name) \($0.shellWord)\(mended)" }
     }
 
-    /// Reads a token, or says that it is none.
+    /// Reads a token; prints a message if it is none.
     private static func token(_ text: String) -> ScheduleToken? {
         let token = ScheduleToken(text)
         if token == nil { print("\(text) is not the token of a schedule; explore prints one, such as 0:a@1>b") }
@@ -172,7 +172,7 @@ enum Corpus {
 
     // MARK: Figures
 
-    /// Prints how soon each bug is found, and how short its schedule becomes: the median of five seeds, and the worst.
+    /// Prints the schedules that find each bug, and the departures left: the median of five seeds, and the worst.
     private static func measure(_ options: Options) {
         for (name, part) in options.parts {
             print("| \(name) | schedule | at most | milliseconds | departures | by chance alone |")
@@ -230,8 +230,8 @@ enum Corpus {
         }
     }
 
-    /// Prints which tokens of the programs, found with five seeds, fail in another way or not at all when something is
-    /// added that has nothing to do with the program, and how many fail as before.
+    /// Prints the tokens, found with five seeds, that fail differently or not at all when something unrelated is added
+    /// to their program, and the number of tokens that fail as before.
     private static func checkTokens() {
         var (kept, all) = (0, 0)
         for program in Program.all where !program.traps {
@@ -259,7 +259,7 @@ enum Corpus {
         print("\(kept) of \(all) tokens fail as before")
     }
 
-    /// Prints the faults found in mended programs; there should be none.
+    /// Prints the faults found in mended programs, of which there should be none.
     private static func checkTwins(_ options: Options) {
         for program in options.parts.flatMap(\.programs) {
             let exploration = Exploration(schedules: options.schedules, seed: options.seed, limits: program.limits)

@@ -7,8 +7,8 @@ extension Program {
     /// Hosts whose power fails, and whose links delay.
     static let crashes = [renamedUnsynced, votedTwice, replayedAfterCheckpoint, boughtTwice, alternatingBit]
 
-    /// It fails if the power fails between a rename and the sync of the renamed file, and the disk has the new name and not
-    /// all of the bytes.
+    /// Fails if the power fails between a rename and the sync of the renamed file, and the disk has the new name and
+    /// not all of the bytes.
     private static let renamedUnsynced = Program(
         name: "renamed-unsynced",
         bug: "New settings are renamed over the old ones, and synced in the background later.", hasNetwork: true
@@ -43,8 +43,8 @@ extension Program {
         try check(settings.count == 8 && Set(settings).count == 1, "the settings are \(settings)")
     }
 
-    /// It fails if two candidates ask in the same moment, each has the vote of one, and the third voter votes for one of them,
-    /// loses its power before its vote is on the disk, and votes for the other one.
+    /// Fails if two candidates ask in the same moment, each has the vote of one, and the third voter votes for one of
+    /// them, loses power before its vote is on the disk, and votes for the other one.
     private static let votedTwice = Program(
         name: "voted-twice", bug: "A voter sends its vote, and writes down a little later for whom it has voted.",
         hasNetwork: true
@@ -56,7 +56,7 @@ extension Program {
             addresses.append(address)
             let voter = network.addHost("voter \(number)", addresses: ["10.1.0.\(number)"]) { loop in
                 let file = try Disk.current.open("/data/votes", .readingAndWritingLocked)
-                // The candidate for whom it has voted, by term.
+                // The candidate for whom the voter has voted, by term.
                 var votes = try file.contents()
                 try serve(at: address, on: loop) { words in
                     let (term, candidate) = (Int(words[1])!, UInt8(words[2])!)
@@ -102,7 +102,7 @@ extension Program {
         try check(term == nil, "both candidates lead in term \(term ?? 0)")
     }
 
-    /// It fails if the power fails between a checkpoint and the end of the records that it contains; there are three such
+    /// Fails if the power fails between a checkpoint and the end of the records that it contains; there are three such
     /// moments in a thousand records.
     private static let replayedAfterCheckpoint = Program(
         name: "replayed-after-checkpoint",
@@ -166,7 +166,7 @@ extension Program {
         }
     }
 
-    /// It fails if the shop is slow three times, and the client buys elsewhere while the shop sells nevertheless.
+    /// Fails if the shop is slow three times, and the client buys elsewhere while the shop sells nevertheless.
     private static let boughtTwice = Program(
         name: "bought-twice",
         bug: "A client whose time is over buys elsewhere, while its agent's orders are under way.", hasNetwork: true
@@ -224,8 +224,8 @@ extension Program {
         try check(twice.isEmpty, "orders \(twice) were bought twice")
     }
 
-    /// It fails if a message is sent twice, the second one is acknowledged, and the first one arrives after the next message,
-    /// when its bit is expected again.
+    /// Fails if a message is sent twice, the second one is acknowledged, and the first one arrives after the next
+    /// message, when its bit is expected again.
     private static let alternatingBit = Program(
         name: "alternating-bit",
         bug: "Messages are numbered with a bit, on a network where one may overtake the next but one.", hasNetwork: true

@@ -6,7 +6,7 @@ import RunLoopUnix
 extension Program {
     static let faults = [retriedRetries, countedTwice, undoOvertakesDo, restartedTwice, loadingHerd, appliedTwice]
 
-    /// It fails if three answers are lost, one after the other.
+    /// Fails if three answers are lost in a row.
     private static let retriedRetries = Program(
         name: "retried-retries", bug: "Two layers try three times each, and a server in trouble is asked nine times."
     ) { simulation, isMended in
@@ -31,7 +31,7 @@ extension Program {
         }
     }
 
-    /// It fails if two of the three replicas get neither the first request nor the second one.
+    /// Fails if two of the three replicas get neither the first request nor the second one.
     private static let countedTwice = Program(
         name: "counted-twice", bug: "A record is safe when two have acknowledged it, or one of them has done so twice."
     ) { simulation, isMended in
@@ -59,7 +59,7 @@ extension Program {
         try check(safeCopies ?? 2 >= 2, "the record counts as safe, and there is one copy of it")
     }
 
-    /// It fails if the order is lost twice, and the customer's undo comes before it is sent for the third time.
+    /// Fails if the order is lost twice, and the customer's undo comes before it is sent for the third time.
     private static let undoOvertakesDo = Program(
         name: "undo-overtakes-do", bug: "An undo for which there is nothing to undo is forgotten; its do comes later."
     ) { simulation, isMended in
@@ -85,7 +85,7 @@ extension Program {
         try check(!isPlaced || !isUndone, "the order is placed, and it was undone")
     }
 
-    /// It fails if the child fails, and the monitor finds it missing before the reaper has started another one, and starts
+    /// Fails if the child fails, and the monitor finds it missing before the reaper has started another one, and starts
     /// another one after that.
     private static let restartedTwice = Program(
         name: "restarted-twice", bug: "A monitor restarts a child that was missing, and has just been restarted."
@@ -123,7 +123,7 @@ extension Program {
         try check(most == 1, "there were \(most) children at a time")
     }
 
-    /// It fails if a load fails while two wait for it.
+    /// Fails if a load fails while two tasks wait for it.
     private static let loadingHerd = Program(
         name: "loading-herd", bug: "Whoever waits for a load that fails loads by itself, all at the same time."
     ) { simulation, isMended in
@@ -151,7 +151,7 @@ extension Program {
         try check(most == 1, "there were \(most) loads at a time")
     }
 
-    /// It fails if the link is cut while the payment or its answer is under way.
+    /// Fails if the link is cut while the payment or its answer is under way.
     private static let appliedTwice = Program(
         name: "applied-twice",
         bug: "A payment whose answer does not come is sent again, and the server does not notice.", hasNetwork: true
@@ -184,7 +184,7 @@ extension Program {
                 connection.close()
             }
         }
-        // Everything is over after the first of these moments.
+        // Everything has ended after the first of these moments.
         let moments: [Duration] = [
             .seconds(5), .milliseconds(10), .milliseconds(30), .milliseconds(50), .milliseconds(70),
         ]

@@ -3,7 +3,7 @@ import RunLoopExploration
 import RunLoopKit
 import RunLoopSimulation
 
-/// The figures of the page *How exploration chooses* that do not belong to one of the programs.
+/// The figures of the page *How exploration chooses* that belong to none of the programs.
 enum Figures {
     static func show() {
         print("| a crash matters only in | schedule | at most |")
@@ -57,8 +57,8 @@ private struct Lateness {
     }
 }
 
-/// Twenty tasks with thirty steps, a run of some milliseconds, in which chance departs more than a thousand times. It fails
-/// if one task makes three steps before two others make one.
+/// Twenty tasks with thirty steps, a run of some milliseconds, in which chance departs more than a thousand times.
+/// Fails if one task makes three steps before two others make one.
 private enum LongRace {
     private static func run(_ simulation: Simulation) throws {
         var (steps, isLate) = (0, false)

@@ -6,8 +6,8 @@ import RunLoopUnix
 extension Program {
     static let hosts = [acknowledgedTooEarly, overtakenWrite, lostInReconnect]
 
-    /// It fails if the power fails in the millisecond between the write of a record and its sync, and the record was
-    /// not on the disk yet. The process ends before its host crashes, so that no thread is left behind.
+    /// Fails if the power fails in the millisecond between the write of a record and its sync, and the record was not
+    /// on the disk yet. The process ends before its host crashes, so that it leaves no thread.
     private static let acknowledgedTooEarly = Program(
         name: "acknowledged-too-early", bug: "A store acknowledges a record when it is written, and syncs it later.",
         hasNetwork: true
@@ -37,8 +37,8 @@ extension Program {
         try check(kept >= acknowledged.value, "\(acknowledged.value) records were acknowledged, and \(kept) are there")
     }
 
-    /// It fails if the bytes of the write take much longer than those of the order to read, and of the following read,
-    /// so that the read arrives first.
+    /// Fails if the bytes of the write take much longer than those of the order to read, and of the following read, so
+    /// that the read arrives first.
     private static let overtakenWrite = Program(
         name: "overtaken-write", bug: "A writer does not wait for the store's answer before it has another host read.",
         hasNetwork: true
@@ -85,7 +85,7 @@ extension Program {
         try check(found.value == 1, "the reader was told to read, and found \(found.value ?? 0)")
     }
 
-    /// It fails if the second request is under way while the server closes the connection, because it has been idle.
+    /// Fails if the second request is under way while the server closes the connection, because it has been idle.
     private static let lostInReconnect = Program(
         name: "lost-in-reconnect", bug: "A client whose connection was closed forgets the request that was under way.",
         hasNetwork: true
@@ -121,7 +121,7 @@ extension Program {
         private var connection: Connection?
         private var pending: UInt8?
 
-        /// - Parameter repeats: whether requests under way are sent again when the connection has been closed.
+        /// - Parameter repeats: `true` to send requests under way again when the connection has been closed.
         init(_ address: Endpoint, _ loop: RunLoop, repeating repeats: Bool) {
             (self.address, self.loop, self.repeats) = (address, loop, repeats)
         }

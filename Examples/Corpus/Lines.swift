@@ -18,7 +18,7 @@ func serve(
 
 /// Sends a line over a new connection.
 ///
-/// - Returns: the line that answers it.
+/// - Returns: the line of the answer.
 /// - Throws: an error if no answer comes in time; the line may have arrived nevertheless.
 func ask(
     _ line: String, at address: Endpoint, on loop: RunLoop, within time: Duration = .seconds(1)

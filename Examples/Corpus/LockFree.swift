@@ -6,7 +6,7 @@ extension Program {
     /// Structures without locks: each step between two suspensions stands for one atomic instruction.
     static let lockFree = [poppedAndStolen, addedBehindRemoved, reclaimedInUse]
 
-    /// It fails if one job is left, a thief has looked at it, the owner pops it, and then the thief takes it as well.
+    /// Fails if one job is left, a thief has looked at it, the owner pops it, and then the thief takes it as well.
     private static let poppedAndStolen = Program(
         name: "popped-and-stolen", bug: "The owner of a list of jobs pops the last one without a contest with thieves."
     ) { simulation, isMended in
@@ -81,7 +81,7 @@ extension Program {
         }
     }
 
-    /// It fails if a number is to be added behind another one, and that one is removed before the new number is linked.
+    /// Fails if a number is to be added behind another one, and that one is removed before the new number is linked.
     private static let addedBehindRemoved = Program(
         name: "added-behind-removed",
         bug: "A number is linked to the one before it, which may have left the list meanwhile."
@@ -155,7 +155,7 @@ extension Program {
             return found?.number == number && found?.isRemoved == false
         }
 
-        /// The node before a number, and the first one that is not before it.
+        /// Returns the node before a number, and the first one not before it.
         private func place(of number: Int) async -> (before: Node, found: Node?) {
             var before = head
             var found = head.next
@@ -168,8 +168,8 @@ extension Program {
         }
     }
 
-    /// It fails if a reader has read where the settings are; a writer replaces them twice, finds that nobody uses the old
-    /// place, and writes there; and then the reader reads.
+    /// Fails if a reader has read the place of the settings; a writer replaces them twice, finds the old place unused,
+    /// and writes there; and then the reader reads.
     private static let reclaimedInUse = Program(
         name: "reclaimed-in-use",
         bug: "A reader announces the place that it will read, and does not look again whether it is the present one."

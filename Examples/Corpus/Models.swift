@@ -25,7 +25,7 @@ struct SetModel: SequentialModel {
     enum Operation: Sendable { case add(Int), remove(Int), contains(Int) }
     var isThere = false
 
-    /// - Returns: whether the number was there before.
+    /// - Returns: `true` if the number was there before.
     mutating func perform(_ operation: Operation) -> Bool {
         defer {
             switch operation {
@@ -65,7 +65,7 @@ struct LeaseModel: SequentialModel {
     enum Operation: Sendable { case acquire(by: Int), release(by: Int), expire(of: Int) }
     var holder: Int?
 
-    /// - Returns: whether the client has acquired the lock, or has lost it.
+    /// - Returns: `true` if the client has acquired the lock, or has lost it.
     mutating func perform(_ operation: Operation) -> Bool {
         switch operation {
         case .acquire(let client):
@@ -102,7 +102,7 @@ struct AccountsModel: SequentialModel {
     }
 }
 
-/// A list of records to which others are appended.
+/// A list of records, to which others are appended.
 struct LogModel: SequentialModel {
     enum Operation: Sendable { case append(Int), read }
     var records: [Int] = []

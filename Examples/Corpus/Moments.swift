@@ -5,7 +5,7 @@ import RunLoopSimulation
 extension Program {
     static let moments = [jobRunsTwice, lateHeartbeat, shownTwice, renewedTooLate, overtakenInNestedRun]
 
-    /// It fails if the clock is set back by a second. That date comes again a second later.
+    /// Fails if the clock is set back by a second. That date comes again a second later.
     private static let jobRunsTwice = Program(
         name: "job-runs-twice",
         bug: "A job that runs every hour looks at the clock, which was set back, for its next date."
@@ -33,7 +33,7 @@ extension Program {
         try check(Set(dates).count == dates.count, "the job ran twice for one date")
     }
 
-    /// It fails if the longest drag begins at the last of the moments: a timer fires late. Only a limit reveals it.
+    /// Fails if the longest drag begins at the last of the moments: a timer fires late. Only a limit reveals it.
     private static let lateHeartbeat = Program(
         name: "late-heartbeat",
         bug: "A heartbeat, which may be 250 ms late, is sent by a timer of the default mode, which a drag holds up.",
@@ -53,7 +53,7 @@ extension Program {
         simulation.advance(by: .seconds(4))
     }
 
-    /// It fails if the second key comes 100 ms after the first one, while the text of the first one is being laid out.
+    /// Fails if the second key comes 100 ms after the first one, while the text of the first one is being laid out.
     private static let shownTwice = Program(
         name: "shown-twice",
         bug: "A text is shown when no key has come for 100 ms; what is being laid out then is shown nevertheless."
@@ -82,7 +82,7 @@ extension Program {
         try check(Set(shown).count == shown.count, "the texts \(shown) were shown")
     }
 
-    /// It fails if the renewal lasts until the lease expires, and the other process takes the lease before the renewal
+    /// Fails if the renewal lasts until the lease expires, and the other process takes the lease before the renewal
     /// arrives.
     private static let renewedTooLate = Program(
         name: "renewed-too-late",
@@ -91,7 +91,7 @@ extension Program {
         let loop = simulation.loop
         let start = loop.now
         var (holder, expiry) = (1, start + .seconds(3))
-        // The processes that take themselves for the leader.
+        // The processes that consider themselves the leader.
         var leaders: Set = [1]
         loop.task(name: "leader") {
             try await loop.clock.sleep(until: start + .seconds(2))
@@ -115,7 +115,7 @@ extension Program {
         try check(leaders.count == 1, "\(leaders.sorted()) both lead")
     }
 
-    /// It fails if the disk is slow with the first request, and the second one comes meanwhile.
+    /// Fails if the disk is slow with the first request, and the second one comes meanwhile.
     private static let overtakenInNestedRun = Program(
         name: "overtaken-in-nested-run",
         bug: "The handler of a request waits for the disk in a nested run, in which the next request is handled."

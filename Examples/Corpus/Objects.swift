@@ -7,7 +7,7 @@ extension Program {
     /// Objects that tasks of one process share, with their histories.
     static let objects = [crossedWrites, releasedForAnother, lostIncrement, halfDoneTransfer]
 
-    /// It fails if one writer has written the store, the other one writes the store and the cache, and then the first one
+    /// Fails if one writer has written the store, the other one writes the store and the cache, and then the first one
     /// writes the cache: a reader finds that value, and when it is evicted, the other one.
     private static let crossedWrites = Program(
         name: "crossed-writes", bug: "Two writers write the store and then the cache, each in its own time."
@@ -55,8 +55,8 @@ extension Program {
         try history.check()
     }
 
-    /// It fails if the lease of a client that takes long expires, another one acquires the lock, the first one releases it,
-    /// and a third one acquires it.
+    /// Fails if the lease of a client that takes long expires, another one acquires the lock, the first one releases
+    /// it, and a third one acquires it.
     private static let releasedForAnother = Program(
         name: "released-for-another",
         bug: "A client whose lease has expired releases the lock, which another one holds."
@@ -101,7 +101,7 @@ extension Program {
         try history.check()
     }
 
-    /// It fails if a second client is counted while the count of the first one is being saved.
+    /// Fails if a second client is counted while the count of the first one is being saved.
     private static let lostIncrement = Program(
         name: "lost-increment", bug: "An actor counts when it has saved the new count, and serves others meanwhile."
     ) { simulation, isMended in
@@ -148,8 +148,8 @@ extension Program {
         }
     }
 
-    /// It fails if a reader reads the first account after a transfer has changed it, and the second one before the transfer
-    /// changes that.
+    /// Fails if a reader reads the first account after a transfer has changed it, and the second one before the
+    /// transfer changes that.
     private static let halfDoneTransfer = Program(
         name: "half-done-transfer",
         bug: "A reader looks whether the version has changed, and a transfer raises it only at its end."

@@ -6,7 +6,7 @@ extension Program {
         usedBeforeReady, lostEdit, stopOvertakesStart, movedSubscriber, twoConsumers, lostLastLine, replyToTheNext,
     ]
 
-    /// It fails if the user has taken all of its steps before the loader continues after its only one.
+    /// Fails if the user has taken all of its steps before the loader continues after its only one.
     private static let usedBeforeReady = Program(
         name: "used-before-ready",
         bug: "A task with much to do first relies on another one's having loaded the settings."
@@ -27,7 +27,7 @@ extension Program {
         try check(found != nil, "there were no settings yet")
     }
 
-    /// It fails if the editor changes the text for the last time while the saver writes, and does not count the change
+    /// Fails if the editor changes the text for the last time while the saver writes, and does not count the change
     /// before the saver has looked at the count.
     private static let lostEdit = Program(
         name: "lost-edit", bug: "An editor counts a change a step after it has made it; a saver relies on the count."
@@ -57,14 +57,14 @@ extension Program {
         try check(saved == text, "text \(text) counts as saved, and \(saved) was")
     }
 
-    /// It fails if the controller's turn comes twice, and the worker's after each, before the helper's.
+    /// Fails if the controller's turn comes twice, and the worker's after each, before the helper's.
     private static let stopOvertakesStart = Program(
         name: "stop-overtakes-start", bug: "A stop ends what runs, and a start that is under way runs on after it."
     ) { simulation, isMended in
         let (worker, helper, controller) = (makeThread("worker"), makeThread("helper"), makeThread("controller"))
         let (isRunning, isStopped, ticks) = (Shared(false), Shared(false), Shared(0))
         worker.perform { _ in
-            // The helper knows the requirements of a start.
+            // The helper has the requirements of a start.
             helper.perform { _ in
                 worker.perform { loop in
                     guard !isMended || !isStopped.value else { return }
@@ -76,7 +76,7 @@ extension Program {
             }
         }
         controller.perform { _ in
-            // The worker confirms that it is there, and is stopped.
+            // The worker confirms its start, and is stopped.
             worker.perform { _ in
                 controller.perform { _ in
                     worker.perform { _ in
@@ -90,7 +90,8 @@ extension Program {
         try check(ticks.value == 0, "it ticks after its stop")
     }
 
-    /// It fails if the first subscriber moves to the end when an event has been delivered to it, and not to all others yet.
+    /// Fails if the first subscriber moves to the end when an event has been delivered to it, and not to all others
+    /// yet.
     private static let movedSubscriber = Program(
         name: "moved-subscriber", bug: "A publisher counts along its subscribers, who come and go during a delivery."
     ) { simulation, isMended in
@@ -123,7 +124,7 @@ extension Program {
         try check(received == [2, 2, 2], "of two events the subscribers have received \(received)")
     }
 
-    /// It fails if one consumer takes an item, and the other one takes the next and applies it first.
+    /// Fails if one consumer takes an item, and the other one takes the next and applies it first.
     private static let twoConsumers = Program(
         name: "two-consumers", bug: "Two tasks share the work of a queue whose items are to be applied in order."
     ) { simulation, isMended in
@@ -147,7 +148,7 @@ extension Program {
         try check(applied == [1, 2, 3, 4, 5, 6], "applied were \(applied)")
     }
 
-    /// It fails if the logger's turn comes twice, and the main loop's in between, before the formatter's.
+    /// Fails if the logger's turn comes twice, and the main loop's in between, before the formatter's.
     private static let lostLastLine = Program(
         name: "lost-last-line", bug: "A log is closed by a way that is not the one by which its lines come."
     ) { simulation, isMended in
@@ -176,7 +177,7 @@ extension Program {
         try check(isClosed.value && lines.value == 1, "the log was closed before its last line came")
     }
 
-    /// It fails if the dialler's turn comes twice, and the main loop's after each, before the calculator's.
+    /// Fails if the dialler's turn comes twice, and the main loop's after each, before the calculator's.
     private static let replyToTheNext = Program(
         name: "reply-to-the-next", bug: "An answer goes to whoever has the asker's line when it is ready."
     ) { simulation, isMended in

@@ -4,7 +4,7 @@ import RunLoopSimulation
 /// A small program with a planted bug, and its mended twin.
 ///
 /// In the usual order of tasks and threads the bug does not show, unless it depends on a moment that the seed chooses.
-/// The twin is right whatever the simulation chooses, and in every legal order. The ready tasks of a loop, and the
+/// The twin is right for all choices of the simulation, and in every legal order. The ready tasks of a loop, and the
 /// threads at the ends of callbacks, may come in any order. The posts of one thread to one loop, timers of one loop
 /// with equal dates, and the bytes of a connection may not.
 struct Program: Sendable {
@@ -14,9 +14,9 @@ struct Program: Sendable {
     let bug: String
     /// The limits of exploration: faults besides a violation.
     var limits = Exploration.Limits()
-    /// Whether the bug ends the process, so that the program is explored in another process.
+    /// `true` if the bug ends the process, so that the program is explored in another process.
     var traps = false
-    /// Whether it has a simulated network.
+    /// `true` if the program has a simulated network.
     var hasNetwork = false
     /// Runs the program in a fresh simulation; throws a `Violation` when a condition does not hold.
     let run: @Sendable (_ simulation: Simulation, _ isMended: Bool) throws -> Void

@@ -6,7 +6,7 @@ extension Program {
     /// Tasks, streams and timers that hold something too long, or in another order.
     static let release = [overtakingTasks, lostCredits, leakedByTheLoser, closedInADrag]
 
-    /// It fails if the task for the last key comes to the actor before the task for an earlier one.
+    /// Fails if the task for the last key comes to the actor before the task for an earlier one.
     private static let overtakingTasks = Program(
         name: "overtaking-tasks", bug: "A handler starts a task for each key, and each task tells an actor of its key."
     ) { simulation, isMended in
@@ -39,7 +39,7 @@ extension Program {
         }
     }
 
-    /// It fails if four of the messages take long, and so are not answered: no credit is left.
+    /// Fails if four of the messages take long, and so are not answered: no credit is left.
     private static let lostCredits = Program(
         name: "lost-credits",
         bug: "A receiver gives a credit back with each answer, and does not answer a message that has become too old."
@@ -75,7 +75,7 @@ extension Program {
         try check(sent == 40, "\(sent) of 40 messages were sent, and there are \(credits) credits")
     }
 
-    /// It fails if in four requests the first server is slow, and the second one answers while the first one has a
+    /// Fails if in four requests the first server is slow, and the second one answers while the first one has a
     /// connection of the pool: no connection is left for the next request.
     private static let leakedByTheLoser = Program(
         name: "leaked-by-the-loser",
@@ -115,7 +115,7 @@ extension Program {
     }
 
     private final class Pool: @unchecked Sendable {
-        // Unchecked: all of it happens on the loop's thread.
+        // Unchecked: used only on the loop's thread.
         private var free: Int
         private let waiters = Waiters()
 
@@ -132,7 +132,7 @@ extension Program {
         }
     }
 
-    /// It fails if a drag begins between half a second and a second after the last change, and lasts until the document is
+    /// Fails if a drag begins between half a second and a second after the last change, and lasts until the document is
     /// closed, because nobody has changed it for two seconds.
     private static let closedInADrag = Program(
         name: "closed-in-a-drag",

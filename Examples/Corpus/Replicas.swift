@@ -8,7 +8,7 @@ extension Program {
     /// Stores on hosts, with their histories.
     static let replicas = [refusedThoughDone, backInTime, lostSegment, replacedPrimary]
 
-    /// It fails if the link is cut while the answer to a change is under way, so that the client sends the change again.
+    /// Fails if the link is cut while the answer to a change is under way, so that the client sends the change again.
     private static let refusedThoughDone = Program(
         name: "refused-though-done",
         bug: "A change that depends on the present value is sent again, and the store refuses it for its own effect.",
@@ -54,7 +54,7 @@ extension Program {
         try history.check()
     }
 
-    /// It fails if a reader finds a new value at the primary while it is under way to the replica, and then reads there.
+    /// Fails if a reader finds a new value at the primary while it is under way to the replica, and then reads there.
     private static let backInTime = Program(
         name: "back-in-time",
         bug: "Readers go to a primary, which is the first to know a new value, and to its replica.", hasNetwork: true
@@ -103,7 +103,7 @@ extension Program {
         try history.check()
     }
 
-    /// It fails if the power fails when the log has begun another file, and that file's name was not on the disk yet.
+    /// Fails if the power fails when the log has begun another file, and that file's name was not on the disk yet.
     private static let lostSegment = Program(
         name: "lost-segment", bug: "A log that begins another file syncs each record in it, and never its directory.",
         hasNetwork: true
@@ -163,7 +163,7 @@ extension Program {
         try history.check()
     }
 
-    /// It fails if the primary is cut off from its backup until that takes over, somebody writes there, and somebody else
+    /// Fails if the primary is cut off from its backup until that takes over, one client writes there, and another one
     /// reads at the former primary.
     private static let replacedPrimary = Program(
         name: "replaced-primary", bug: "A primary answers readers until it learns that its backup has taken over.",
@@ -175,7 +175,7 @@ extension Program {
         let backupAddress = try Endpoint("10.1.0.2", port: 7)
         let primary = network.addHost("primary", addresses: ["10.1.0.1"]) { loop in
             var (value, isReplaced, leaseEnd) = (0, false, loop.now)
-            /// Tells the backup something, which allows the primary to serve for another second.
+            /// Sends the backup a line, whose answer allows the primary to serve for another second.
             func tell(_ line: String) async throws -> Bool {
                 let begin = loop.now
                 guard try await ask(line, at: backupAddress, on: loop, within: .milliseconds(300)) == "heard" else {

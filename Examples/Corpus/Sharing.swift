@@ -4,7 +4,7 @@ import RunLoopSimulation
 extension Program {
     static let sharing = [closedInUse, refilledTwice, flushedTwice]
 
-    /// It fails if a user comes while the changes of the previous one are written, before the file is closed.
+    /// Fails if a user comes while the changes of the previous one are written, before the file is closed.
     private static let closedInUse = Program(
         name: "closed-in-use",
         bug: "The last user of a file writes its changes and closes it, whoever has come meanwhile."
@@ -27,7 +27,8 @@ extension Program {
         try check(failures == 0, "the file was closed while it was in use")
     }
 
-    /// It fails if in each of three seconds the second client asks between the first one's look at the clock and its refill.
+    /// Fails if in each of three seconds the second client asks between the first one's look at the clock and its
+    /// refill.
     private static let refilledTwice = Program(
         name: "refilled-twice", bug: "Two clients look at the clock, and each fills the bucket for the same second."
     ) { simulation, isMended in
@@ -55,7 +56,7 @@ extension Program {
         try check(granted <= 5, "\(granted) requests were granted in three seconds")
     }
 
-    /// It fails if an item that makes the batch full comes as the timer's flush writes.
+    /// Fails if an item that makes the batch full comes as the timer's flush writes.
     private static let flushedTwice = Program(
         name: "flushed-twice",
         bug: "A batch is flushed when it is full and every 100 ms, and emptied when it is written."

@@ -1,14 +1,14 @@
 import RunLoopKit
 import Synchronization
 
-/// Takes this many steps; other tasks have their turn between them.
+/// Takes `steps` steps; other tasks have their turn between them.
 func work(_ steps: Int) async {
     for _ in 0..<steps { await Task.yield() }
 }
 
-/// Tasks of one loop that wait until others wake them, in the order in which they came.
+/// Tasks of one loop that wait until others wake them, in the order of their arrival.
 final class Waiters: @unchecked Sendable {
-    // Unchecked: all of it happens on the loop's thread, the cancellation of tasks included.
+    // Unchecked: used only on the loop's thread, the cancellation of tasks included.
     private var waiting: [(number: Int, continuation: UnsafeContinuation<Void, any Error>)] = []
     private var count = 0
 
@@ -30,7 +30,7 @@ final class Waiters: @unchecked Sendable {
         }
     }
 
-    /// - Returns: whether a task waited.
+    /// - Returns: `true` if a task waited.
     @discardableResult
     func wakeFirst() -> Bool {
         guard !waiting.isEmpty else { return false }
@@ -57,8 +57,8 @@ final class TaskLock {
     }
 }
 
-/// A value shared by several threads of a simulation. Only one of them runs at a time, until its callback ends: a read
-/// followed by a write is one change.
+/// A value shared by several threads of a simulation. Only one of the threads runs at a time, until its callback ends:
+/// a read followed by a write is one change.
 final class Shared<Value: Sendable>: Sendable {
     private let state: Mutex<Value>
 

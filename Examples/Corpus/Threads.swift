@@ -4,7 +4,7 @@ import RunLoopSimulation
 extension Program {
     static let threads = [toldAfterwards, wronglyFedWatchdog, lostInReload]
 
-    /// It fails if the subscriber leaves at the very date of an event.
+    /// Fails if the subscriber leaves at the very date of an event.
     private static let toldAfterwards = Program(
         name: "told-afterwards", bug: "A subscriber unsubscribes with another thread, whose events are under way to it."
     ) { simulation, isMended in
@@ -31,7 +31,7 @@ extension Program {
         try check(!isTold.value, "the subscriber was told of an event when it had closed")
     }
 
-    /// It fails if the job takes ten seconds.
+    /// Fails if the job takes ten seconds.
     private static let wronglyFedWatchdog = Program(
         name: "wrongly-fed-watchdog", bug: "The watchdog of a worker thread is fed by the main loop, which lives on."
     ) { simulation, isMended in
@@ -58,7 +58,7 @@ extension Program {
         try check((bites.value > 0) == (time > .seconds(5)), "the watchdog has bitten \(bites.value) times")
     }
 
-    /// It fails if the client's job is added while the reader reads the settings.
+    /// Fails if the client's job is added while the reader reads the settings.
     private static let lostInReload = Program(
         name: "lost-in-reload", bug: "The jobs that a reload keeps are those that there were when it began."
     ) { simulation, isMended in

@@ -4,7 +4,7 @@ import RunLoopSimulation
 extension Program {
     static let time = [strayTimeout, doubleRetry, lostLease]
 
-    /// It fails if the server answers the first request before the client has armed the timeout for it.
+    /// Fails if the server answers the first request before the client has armed the timeout for it.
     private static let strayTimeout = Program(
         name: "stray-timeout",
         bug: "A client arms a timeout a step after its request has gone; the answer may be there."
@@ -74,7 +74,7 @@ extension Program {
         }
     }
 
-    /// It fails if at 1 s, when the server's failure and the end of the watchdog's patience fall together, the watchdog's
+    /// Fails if at 1 s, when the server's failure and the end of the watchdog's patience fall together, the watchdog's
     /// turn comes before the server's.
     private static let doubleRetry = Program(
         name: "double-retry",
@@ -98,7 +98,7 @@ extension Program {
         try check(charges.value == 1, "the account was charged \(charges.value) times")
     }
 
-    /// It fails if a drag begins less than 50 ms before the lease is to be renewed.
+    /// Fails if a drag begins less than 50 ms before the lease is to be renewed.
     private static let lostLease = Program(
         name: "lost-lease", bug: "A lease is renewed by a timer of the default mode, which a drag holds up."
     ) { simulation, isMended in

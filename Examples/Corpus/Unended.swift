@@ -5,7 +5,7 @@ extension Program {
     /// Programs that throw nothing: one reaches a deadlock, one leaves a task behind, and one ends the process.
     static let unended = [askingInACircle, replacedWaiter, halfMadeEngine]
 
-    /// It fails if each of the three services has begun with a request before any of them asks the next one: a deadlock.
+    /// Fails if each of the three services has begun with a request before any of them asks the next one: a deadlock.
     private static let askingInACircle = Program(
         name: "asking-in-a-circle",
         bug: "A service that serves one at a time asks another one, which may ask it in turn."
@@ -27,7 +27,7 @@ extension Program {
         simulation.runUntilIdle()
     }
 
-    /// It fails if the second task asks before the first one has its answer: the first one waits for ever, and does not
+    /// Fails if the second task asks before the first one has its answer: the first one waits forever, and does not
     /// notice its cancellation. A timer is pending, so this is a leak and not a deadlock.
     private static let replacedWaiter = Program(
         name: "replaced-waiter",
@@ -53,7 +53,7 @@ extension Program {
         simulation.advance(by: .seconds(3))
     }
 
-    /// It fails if the second user comes while the engine is being made: a trap, which only another process survives.
+    /// Fails if the second user comes while the engine is being made: a trap, which only another process survives.
     private static let halfMadeEngine = Program(
         name: "half-made-engine", bug: "An engine is there for all from the moment when its making begins.", traps: true
     ) { simulation, isMended in

@@ -4,7 +4,7 @@ import RunLoopSimulation
 extension Program {
     static let waiting = [lostWakeUp, cancelledOwner, missedPermit, diningPhilosophers]
 
-    /// It fails if the producer adds the last item after the consumer has found none, and before the consumer waits.
+    /// Fails if the producer adds the last item after the consumer has found none, and before the consumer waits.
     private static let lostWakeUp = Program(
         name: "lost-wake-up", bug: "A consumer finds no item, says so, and only then begins to wait for one."
     ) { simulation, isMended in
@@ -31,7 +31,7 @@ extension Program {
         try check(taken == 2, "the consumer waits, and there are \(items) items")
     }
 
-    /// It fails if the guest waits, the holder hands it the permit, and the guest is cancelled before it continues.
+    /// Fails if the guest waits, the holder hands it the permit, and the guest is cancelled before it continues.
     private static let cancelledOwner = Program(
         name: "cancelled-owner", bug: "A task that is cancelled as a permit is handed to it does not give it back."
     ) { simulation, isMended in
@@ -60,7 +60,7 @@ extension Program {
         private let waiters = Waiters()
         private let isGivenBack: Bool
 
-        /// - Parameter isGivenBack: whether a cancelled task gives its permit back.
+        /// - Parameter isGivenBack: `true` if a cancelled task gives its permit back.
         init(isGivenBack: Bool) {
             self.isGivenBack = isGivenBack
         }
@@ -81,8 +81,8 @@ extension Program {
         }
     }
 
-    /// It fails if both guests wait, and the second holder gives its permit back before the guest woken by the first
-    /// one continues.
+    /// Fails if both guests wait, and the second holder gives its permit back before the guest woken by the first one
+    /// continues.
     private static let missedPermit = Program(
         name: "missed-permit", bug: "A semaphore wakes somebody only when its first permit becomes free."
     ) { simulation, isMended in
@@ -107,7 +107,7 @@ extension Program {
         try check(ended == 4, "\(free) permits are free, and \(4 - ended) tasks wait for one")
     }
 
-    /// It fails if each of the four takes its first fork before any of them takes its second one.
+    /// Fails if each of the four takes its first fork before any of them takes its second one.
     private static let diningPhilosophers = Program(
         name: "dining-philosophers",
         bug: "Each of four tasks takes the lock on its left, and then the one on its right."

@@ -15,14 +15,14 @@ final class CronDaemon {
     private let file: JobFile
     private let scheduler: Scheduler
 
-    /// Why the daemon cannot start, in one line, with its exit status.
+    /// The reason why the daemon cannot start, in one line, with its exit status.
     struct Refusal: Error {
         let text: String
         let status: Int32
     }
 
     /// - Throws: ``Refusal`` if the service manager's variables are invalid, because otherwise the manager would wait
-    ///   for a message that never comes. Also if the state file cannot be kept.
+    ///   for a message that never comes. Thrown also if the state file cannot be kept.
     init(_ options: Cron, _ log: Logger) throws {
         (self.options, self.log) = (options, log)
         loop = .current

@@ -28,25 +28,25 @@ struct Program {
     }
 }
 
-/// Answers the queries of clients. It has a socket for them, and one for each query and server: a liar would have to guess its
-/// port, which the system chooses at random, and the number of the query.
+/// Answers the queries of clients. A forwarder has one socket for clients, and one for each query and server: a forger
+/// would have to guess its port, which the system chooses at random, and the number of the query.
 final class DNSForwarder {
     /// The pause before a query is sent again, to the next server; it doubles each time.
     static let firstPause = Duration.milliseconds(400)
     /// The number of times that a query is sent.
     static let mostTries = 5
-    /// How long an answer without a time to live is kept.
+    /// The time for which an answer without a time to live is kept, in seconds.
     private static let shortTime: UInt32 = 30
     private static let longestTime: UInt32 = 86_400
     private static let mostAnswers = 10_000
-    /// Each has a socket for each server that it has asked.
+    /// The largest number of queries, each of which has a socket for each server that it has asked.
     static let mostQueries = 300
-    /// The most clients that wait for the answer to one question.
+    /// The largest number of clients that wait for the answer to one question.
     static let mostClients = 50
 
     private struct Client: Equatable {
         let peer: Endpoint
-        /// The address that it has asked, from which its answer leaves.
+        /// The address that the client has asked, from which its answer leaves.
         let asked: Endpoint?
         let form: DNSMessage.Form
     }
@@ -55,12 +55,12 @@ final class DNSForwarder {
     private final class Query {
         let question: [UInt8]
         var message: DNSMessage
-        /// The clients that have asked the same meanwhile.
+        /// The clients that have asked the same question meanwhile.
         var clients: [Client]
         /// The sockets, by server. A former server may still answer.
         var sockets: [Int: DatagramSocket] = [:]
         var tries = 0
-        /// The server that was asked last.
+        /// The server most recently asked.
         var server = 0
         var timer: Timer?
 
@@ -85,7 +85,7 @@ final class DNSForwarder {
     private let upstreams: [Endpoint]
     private var answers: [[UInt8]: Answer] = [:]
     private var queries: [[UInt8]: Query] = [:]
-    /// The server that has answered last, which is asked first.
+    /// The server that has most recently answered, which is asked first.
     private var preferred = 0
     private(set) var hits = 0
     private(set) var misses = 0
@@ -118,7 +118,7 @@ final class DNSForwarder {
         }
         misses += 1
         if let query = queries[message.question] {
-            // A client that asks again waits already.
+            // A client that asks again is waiting already.
             guard !query.clients.contains(client) else { return }
             guard query.clients.count < Self.mostClients else { return reply(message.failure, to: client) }
             query.clients.append(client)
@@ -147,11 +147,11 @@ final class DNSForwarder {
         let timer = Timer(at: loop.now + pause) { [unowned self] _ in askNext(query) }
         query.timer = timer
         loop.add(timer, forMode: .common)
-        // Without a socket, for example because there are too many descriptors, this is a query that was lost.
+        // Without a socket, for example because there are too many descriptors, the query counts as lost.
         _ = try? socket(of: query).send(query.message.bytes)
     }
 
-    /// The socket for the server that is asked.
+    /// Returns the socket for the server to ask.
     private func socket(of query: Query) throws -> DatagramSocket {
         let server = query.server
         if let socket = query.sockets[server] { return socket }
@@ -159,7 +159,7 @@ final class DNSForwarder {
             guard let query else { return }
             bytes.withUnsafeBufferPointer { receive(answer: Array($0), from: server, to: query) }
         }
-        // A server that is there, but refuses: the next one is asked at once.
+        // A server that is running, but refuses: the next one is asked at once.
         socket.errorHandler = { [unowned self, weak query] _, _, _ in
             if let query, query.server == server { askNext(query) }
         }

@@ -1,15 +1,15 @@
 /// A query or an answer of the domain name system, as far as a forwarder reads it. The records stay as they are, except
-/// for their times to live; and a client gets no options that it did not send, and no more bytes than it has room for.
+/// for their times to live. A client gets no options that it did not send, and no more bytes than it has room for.
 struct DNSMessage {
     private(set) var bytes: [UInt8]
-    /// The question: its name in small letters, its type and its class.
+    /// The question: the name in small letters, the type and the class.
     let question: [UInt8]
     /// The places of the times to live, and the smallest of them in seconds; `nil` without records.
     private let places: [Int]
     let timeToLive: UInt32?
     /// The place of the question's name, in the letters of the client.
     private let nameRange: Range<Int>
-    /// The place of the record of options (EDNS), if there is one.
+    /// The place of the options record (EDNS), if any.
     private let optionsRange: Range<Int>?
 
     private static let headerSize = 12
@@ -30,12 +30,12 @@ struct DNSMessage {
             guard let end = Self.endOfName(at: place, in: bytes), end + 10 <= bytes.count else { return nil }
             let next = end + 10 + number(at: end + 8)
             guard next <= bytes.count else { return nil }
-            // The place of the time to live has other things in a record of options.
+            // In an options record, the place of the time to live has other contents.
             if number(at: end) == Self.optionType {
                 options = place..<next
             } else {
                 let time = bytes[end + 4..<end + 8].reduce(0 as UInt32) { $0 << 8 | UInt32($1) }
-                // A time with the highest bit is none.
+                // A time with the highest bit set is invalid.
                 smallest = min(smallest ?? .max, time > .max / 2 ? 0 : time)
                 places.append(end + 4)
             }
@@ -48,7 +48,7 @@ struct DNSMessage {
             + bytes[nameEnd..<nameEnd + 4]
     }
 
-    /// The place after a name, which ends with an empty label or a reference to another name.
+    /// Returns the place after a name, which ends with an empty label or a reference to another name.
     private static func endOfName(at start: Int, in bytes: [UInt8]) -> Int? {
         var place = start
         while place < bytes.count {
@@ -61,14 +61,14 @@ struct DNSMessage {
         return nil
     }
 
-    /// The number that an answer has in common with its query.
+    /// The number that an answer shares with its query.
     var number: UInt16 {
         get { UInt16(bytes[0]) << 8 | UInt16(bytes[1]) }
         set { (bytes[0], bytes[1]) = (UInt8(newValue >> 8), UInt8(truncatingIfNeeded: newValue)) }
     }
 
     var isAnswer: Bool { bytes[2] & 0x80 != 0 }
-    /// Whether the server could say something about the name: that it has records, or that there is no such name.
+    /// `true` if the server could answer for the name: with records, or with the fact that there is no such name.
     var isConclusive: Bool { [0, 3].contains(bytes[3] & 0xf) && bytes[2] & 2 == 0 }
 
     // MARK: Clients
@@ -76,27 +76,27 @@ struct DNSMessage {
     /// The parts of a query that its answer depends on.
     struct Form: Equatable {
         let number: UInt16
-        /// The name, as the client has written it.
+        /// The name in the client's spelling.
         let name: [UInt8]
         let hasOptions: Bool
-        /// The most bytes of an answer.
+        /// The largest number of bytes in an answer.
         let room: Int
     }
 
     /// The form of this query.
     var form: Form {
-        // The class of a record of options is the size of the client's memory.
+        // The class of an options record is the size of the client's memory.
         let size = optionsRange.map { Int(bytes[$0.lowerBound + 3]) << 8 | Int(bytes[$0.lowerBound + 4]) } ?? 0
         return Form(
             number: number, name: Array(bytes[nameRange]), hasOptions: optionsRange != nil,
             room: max(size, Self.usualRoom))
     }
 
-    /// The bytes of this answer for a query in that form.
+    /// Returns the bytes of this answer for a query in the given form.
     func bytes(for form: Form) -> [UInt8] {
         var copy = self
         copy.number = form.number
-        // Clients may compare their capital letters, which are harder to guess for a liar.
+        // Clients may compare their capital letters, which are harder to guess for a forger.
         if form.name.count == nameRange.count { copy.bytes.replaceSubrange(nameRange, with: form.name) }
         if !form.hasOptions { copy.removeOptions() }
         if copy.bytes.count > form.room { copy.truncate(withOptions: form.hasOptions) }
@@ -111,7 +111,7 @@ struct DNSMessage {
         (bytes[10], bytes[11]) = (UInt8(count >> 8), UInt8(truncatingIfNeeded: count))
     }
 
-    /// Leaves the question and perhaps the options, and says that there is more.
+    /// Leaves the question and perhaps the options, and marks the answer as incomplete.
     private mutating func truncate(withOptions: Bool) {
         let options = withOptions ? optionsRange.map { Array(bytes[$0]) } ?? [] : []
         bytes = bytes[..<(nameRange.upperBound + 4)] + options
@@ -120,7 +120,7 @@ struct DNSMessage {
         bytes[11] = options.isEmpty ? 0 : 1
     }
 
-    /// The same answer some seconds later.
+    /// Returns this answer as of some seconds later.
     func aged(by seconds: UInt32) -> DNSMessage {
         var copy = self
         for place in places {
@@ -131,7 +131,7 @@ struct DNSMessage {
         return copy
     }
 
-    /// The answer that the server has failed.
+    /// The answer that reports a failure of the server.
     var failure: DNSMessage {
         var copy = self
         copy.bytes[2] |= 0x80

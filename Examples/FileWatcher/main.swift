@@ -2,14 +2,15 @@
 //
 //     FileWatcher Sources swift build
 //
-// Without arguments it shows itself: a timer saves files into a temporary directory, and `echo` stands for the build.
+// Without arguments it demonstrates itself: a timer saves files into a temporary directory, and `echo` stands for the
+// build.
 
 @preconcurrency import Glibc  // for `environ`, which the C library declares as a variable
 import RunLoopKit
 import RunLoopUnix
 
-/// Starts a program and waits for its end. Nothing else happens meanwhile, as a rebuild requires: events of files saved
-/// during it wait in the kernel's queue, and cause the next one.
+/// Starts a program and waits for its end, blocking the loop as a rebuild requires: events of files saved meanwhile
+/// wait in the kernel's queue, and cause the next one.
 func run(_ command: [String]) -> Int32 {
     let arguments = command.map { strdup($0) } + [nil]
     defer { for argument in arguments { free(argument) } }
@@ -21,7 +22,8 @@ func run(_ command: [String]) -> Int32 {
     return result
 }
 
-/// A name as a terminal may show it: a file can be called anything, also what moves the cursor.
+/// Returns a name as a terminal may show it: a file's name can contain any character, including ones that move the
+/// cursor.
 func shown(_ name: String) -> String {
     name.unicodeScalars.map { $0.properties.generalCategory == .control ? $0.escaped(asASCII: true) : String($0) }
         .joined()
@@ -51,7 +53,7 @@ func watch(_ directory: String, on loop: RunLoop, rebuild: @escaping ([String]) 
     return watcher
 }
 
-/// Two bursts of saves in a temporary directory, each of which is built once.
+/// Demonstrates two bursts of saves in a temporary directory, each followed by one build.
 func demonstrate(on loop: RunLoop) throws {
     var template = Array("/tmp/FileWatcher.XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw SystemError("make a temporary directory", errno: errno) }

@@ -10,7 +10,8 @@ final class Gauge {
     private var meter = FrameRateMeter()
     private var reading: FrameRateMeter.Reading?
 
-    /// - Parameter terminal: the terminal where the line is redrawn; without one each reading is printed on a new line.
+    /// - Parameter terminal: the terminal where the line is redrawn; without one, each reading is printed on a new
+    ///   line.
     init(terminal: Terminal?) {
         self.terminal = terminal
     }

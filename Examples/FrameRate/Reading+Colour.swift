@@ -12,7 +12,7 @@ extension FrameRateMeter.Reading {
 
     /// The colour as red, green and blue.
     var rgb: (red: UInt8, green: UInt8, blue: UInt8) {
-        // The hue goes round a circle; each component is full on a third of it, and fades on the sixths beside.
+        // The hue runs around a circle; each component is full on a third of it, and fades on the sixths beside.
         func component(_ shift: Double) -> UInt8 {
             let angle = (hue * 6 + shift).truncatingRemainder(dividingBy: 6)
             let fade = min(max(min(angle, 4 - angle), 0), 1)

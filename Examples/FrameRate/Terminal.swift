@@ -8,7 +8,7 @@ final class Terminal {
 
     private var found = termios()
 
-    /// `nil` if input or output is no terminal.
+    /// Creates the terminal; `nil` if input or output is no terminal.
     init?() {
         guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &found) == 0 else {
             return nil
@@ -24,7 +24,7 @@ final class Terminal {
         tcsetattr(STDIN_FILENO, TCSANOW, &found)
     }
 
-    /// The keys that have been pressed; the end of the input counts as the key that quits.
+    /// Returns the keys that have been pressed; the end of the input counts as the key that quits.
     func readKeys() -> [Key] {
         var bytes: [UInt8] = Array(repeating: 0, count: 64)
         let count = read(STDIN_FILENO, &bytes, bytes.count)

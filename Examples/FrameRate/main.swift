@@ -1,7 +1,7 @@
 // The frame rate as a coloured figure, while the loop is kept busy.
 //
 // A display link of 60 frames per second feeds a meter; a timer blocks the loop for a while in every frame. In a
-// terminal `+` and `-`, or the arrow keys, make that while longer and shorter, and `q` ends. Without a terminal a short
+// terminal `+` and `-`, or the arrow keys, make the block longer and shorter, and `q` quits. Without a terminal a short
 // demonstration runs by itself.
 
 import Glibc
@@ -41,6 +41,6 @@ if let terminal {
     }
 }
 
-// It returns when nothing is left to wait for.
+// Returns when nothing is left to wait for.
 loop.run()
 terminal?.restore()

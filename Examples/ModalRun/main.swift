@@ -1,8 +1,8 @@
 // Why a timer stops while the user drags, and the cure.
 //
 // Two clocks tick once a second; one is scheduled in the default mode, as `scheduledTimer` does it, and one in the
-// common modes. At 2.5 s the user begins to drag, and the loop runs in tracking mode until 5.5 s. It all happens on
-// virtual time, so it is over at once; with `--real` it takes eight seconds and is the same.
+// common modes. At 2.5 s the user begins to drag, and the loop runs in tracking mode until 5.5 s. Everything happens on
+// virtual time, and so ends at once; with `--real` the same takes eight seconds.
 
 import RunLoopKit
 import RunLoopSimulation

@@ -1,13 +1,13 @@
-// A run loop in somebody else's loop: here one around `poll`, as an old program has it, with a descriptor of its own.
+// A run loop in a foreign loop: here one around `poll`, as in an old program, with a descriptor of its own.
 //
-// The host waits for its descriptor and for the guest, whose clocks tick in modes. While the "user drags", from the first
-// byte on the host's descriptor to the second, the host runs the guest in tracking mode: the clock in the default mode
-// stops, and then says what it has missed. The whole takes 0.6 s.
+// The host waits for its descriptor and for the guest, whose clocks tick in modes. While the "user drags", from the
+// first byte on the host's descriptor to the second, the host runs the guest in tracking mode: the clock in the default
+// mode stops, and then reports its missed ticks. The demonstration takes 0.6 s.
 
 import Glibc
 import RunLoopKit
 
-/// The host: it knows descriptors, and calls a function when one is readable.
+/// The host, which knows descriptors, and calls a function when one is readable.
 struct PollLoop {
     var handlers: [(descriptor: Int32, call: () -> Void)] = []
     var beforeWaiting: () -> Void = {}
@@ -40,7 +40,7 @@ func main(_ loop: RunLoop) throws {
         RunLoop.Remote.main.stop()
     }
 
-    // The user, on another thread: presses, and lets go.
+    // The user, on another thread, who presses and releases.
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { fatalError("no pipe") }
     let (input, user) = (ends[0], ends[1])

@@ -1,7 +1,7 @@
-// A proxy for TCP: `Proxy port host upstreamPort [chain.pem key.pem]` passes each connection on to a host, which it looks up
-// by name and tries again if it does not answer. With a certificate its own side speaks TLS. `--record file` in front of
-// them records the run, and `--replay file` repeats it. Without arguments it passes a
-// greeting on to an echo server of its own, and ends. Its messages go to standard error and wait for no reader.
+// A proxy for TCP: `Proxy port host upstreamPort [chain.pem key.pem]` passes each connection on to a host, which it
+// looks up by name and tries again if it does not answer. With a certificate its own side speaks TLS. `--record file`
+// in front of them records the run, and `--replay file` repeats it. Without arguments, it passes a greeting on to an
+// echo server of its own, and ends. Messages go to standard error without waiting for a reader.
 
 import Glibc
 import RunLoopKit
@@ -9,14 +9,14 @@ import RunLoopRecording
 import RunLoopTLS
 import RunLoopUnix
 
-/// The connection of a client and that of the host.
+/// The connections of a client and of the host.
 struct Proxy {
     let loop: RunLoop
     let host: String
     let port: UInt16
     let tls: TLSServerContext?
 
-    /// The most bytes of a client that wait until the host is connected; further bytes wait at the client.
+    /// The largest number of a client's bytes that wait until the host is connected; further bytes wait at the client.
     private static let mostWaiting = 64 * 1024
 
     func listen(on address: Endpoint) throws -> Listener {
@@ -70,7 +70,7 @@ func say(_ text: String) {
     StandardError.shared.write(text + "\n")
 }
 
-/// An echo server, and a client that says hello to it through the proxy.
+/// Runs an echo server, and a client that says hello to it through the proxy.
 func demonstrate(on loop: RunLoop) throws {
     let echo = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
         let connection = Connection(adopting: descriptor, on: loop) {
@@ -94,7 +94,7 @@ func demonstrate(on loop: RunLoop) throws {
     }
 }
 
-/// Runs the proxy as the arguments say.
+/// Runs the proxy with the arguments.
 func run(_ arguments: [String], on loop: RunLoop) throws {
     if arguments.isEmpty {
         try demonstrate(on: loop)

@@ -3,21 +3,21 @@ import RunLoopKit
 import RunLoopUnix
 
 /// A member of the cluster with its surroundings: the timers, the disk, the other members, the registers, and the
-/// requests of clients. On its loop.
+/// requests of clients. Used on the node's loop.
 final class Node {
     struct Settings {
         /// The shortest time without a sign of a leader after which a member becomes a candidate; the longest is twice
         /// that.
         var timeout = Duration.milliseconds(300)
-        /// The interval in which a leader gives a sign.
+        /// The interval of a leader's signs of life.
         var interval: Duration { timeout / 3 }
     }
 
     /// Called with each answer to a request of another member.
     var answerHandler: (Message, _ name: String) -> Void = { _, _ in }
-    /// Called after each input with its effects, before these are carried out: for an observer, such as a test.
+    /// Called with the effects of each input before they are carried out, for an observer such as a test.
     var effectsHandler: (Effects) -> Void = { _ in }
-    /// Called with each message before it is sent, also for an observer.
+    /// Called with each message before it is sent, for an observer.
     var messageHandler: (Message, _ name: String) -> Void = { _, _ in }
     private(set) var member: Member
     private(set) var registers = Registers()
@@ -29,11 +29,11 @@ final class Node {
     private let log: Logger
     private let peers: [String: Peer]
     private var random: RunLoop.RandomNumbers
-    /// The next election, unless there is a sign of a leader before.
+    /// The next election, which a sign of a leader postpones.
     private var election: DelayedCall?
     private var beat: Timer?
-    /// The requests that wait for an entry to be applied, by its index. Entries of several terms may have been there:
-    /// one that was replaced here may still be elsewhere, and may come back.
+    /// The requests that wait for an entry to be applied, by its index. Entries of several terms may have had the
+    /// index: one that was replaced here may still exist on other members, and may come back.
     private var changes: [Int: [(term: Int, answer: (Answer) -> Void)]] = [:]
     /// The requests that wait until the member is known to lead.
     private var reads: [Int: (key: String, answer: (Answer) -> Void)] = [:]
@@ -70,7 +70,7 @@ final class Node {
         awaitLeader()
     }
 
-    /// Ends all activity. Requests that wait get no answer.
+    /// Ends all activity. Waiting requests get no answer.
     func stop() {
         election?.cancel()
         beat?.invalidate()
@@ -80,19 +80,19 @@ final class Node {
 
     // MARK: Inputs
 
-    /// The name of the member that connects with this line; `nil` if the line is none of a member.
+    /// Returns the name of the member that connects with a line; `nil` for any other line.
     func name(inGreeting line: String) -> String? {
         guard line.hasPrefix(Peer.greeting) else { return nil }
         let name = String(line.dropFirst(Peer.greeting.count))
         return member.others.contains(name) ? name : nil
     }
 
-    /// Takes a request of another member.
+    /// Takes a request from another member.
     func receive(_ request: Message, from name: String) {
         update { $0.receive(request, from: name) }
     }
 
-    /// Carries out a client's request.
+    /// Performs a client's request.
     ///
     /// - Parameter answer: called once, or never if this member stops before.
     func perform(_ request: Request, _ answer: @escaping (Answer) -> Void) {
@@ -127,7 +127,7 @@ final class Node {
         store.carryOut(effects)
     }
 
-    /// Counts the time until the next election from now.
+    /// Restarts the time until the next election.
     private func awaitLeader() {
         election?.cancel()
         guard !member.isLeader else { return }

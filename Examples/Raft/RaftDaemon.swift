@@ -12,14 +12,14 @@ final class RaftDaemon {
     private let store: Store
     private let server: Server
 
-    /// Why the daemon cannot start, in one line, with its exit status.
+    /// The reason why the daemon cannot start, in one line, with its exit status.
     struct Refusal: Error {
         let text: String
         let status: Int32
     }
 
     /// - Throws: ``Refusal`` if the service manager's variables are invalid, because otherwise the manager would wait
-    ///   for a message that never comes. Also if the journal cannot be kept or read.
+    ///   for a message that never comes. Thrown also if the journal cannot be kept or read.
     init(_ options: Raft, _ log: Logger) throws {
         (self.options, self.log) = (options, log)
         let loop = RunLoop.current

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A terminal that hands over every key at once and does not echo it, until it is restored. Ctrl-C is a key too, so
-/// that it cannot end the program with the terminal left like this.
+/// A terminal that delivers every key at once without an echo, until it is restored. Ctrl-C is a key too, so that it
+/// cannot end the program with the terminal left in this state.
 struct RawTerminal {
     private let former: termios
 
-    /// None if the standard input is not a terminal.
+    /// Creates the terminal; `nil` if the standard input is not one.
     init?() {
         var settings = termios()
         guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return nil }
@@ -19,7 +19,7 @@ struct RawTerminal {
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
     }
 
-    /// The key that was pressed; none at the end of the input.
+    /// Returns the key that was pressed; `nil` at the end of the input.
     func readKey() -> Character? {
         var byte: UInt8 = 0
         return read(STDIN_FILENO, &byte, 1) == 1 ? Character(Unicode.Scalar(byte)) : nil

@@ -14,9 +14,9 @@ func line(_ countdown: Countdown) -> String {
     }
 }
 
-/// Carries out the command of a key.
+/// Performs the command of a key.
 ///
-/// - Returns: whether the key has a command.
+/// - Returns: `true` if the key has a command.
 func press(_ key: Character, _ countdown: Countdown) -> Bool {
     switch key {
     case "p" where countdown.isRunning:
@@ -66,7 +66,7 @@ func runScript(seconds: Int) {
             loop.perform(at: start + .seconds(moment)) { if press("p", countdown) { show(countdown) } }
         }
         countdown.resume()
-        // Nothing else keeps it after the last call.
+        // Nothing else keeps the countdown after the last call.
         withExtendedLifetime(countdown) { _ = simulation.runUntilIdle() }
     }
 }

@@ -1,4 +1,4 @@
-// A server that is replaced while clients come, and none of them notices. `RollingEcho serve` answers a line on each
+// A server that is replaced while clients connect, without a failed request. `RollingEcho serve` answers a line on each
 // connection to the socket inherited from its service manager, on all processors, until it is asked to stop. Without
 // arguments this is the manager: it holds the socket, starts a server, replaces it twice, and sends requests meanwhile.
 
@@ -85,7 +85,7 @@ struct RollingEcho {
         return log.servers.count == 3 && log.failures.isEmpty ? 0 : 1
     }
 
-    /// Starts a server and hands the socket over as systemd does: as descriptor 3. Returns when the server is ready.
+    /// Starts a server and passes the socket as systemd does, as descriptor 3. Returns when the server is ready.
     static nonisolated(nonsending) func start(
         listening socket: Int32, on loop: RunLoop
     ) async throws -> (server: ChildProcess, port: UInt16) {

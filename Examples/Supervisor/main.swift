@@ -1,5 +1,5 @@
-// Keeps children alive, with longer and longer pauses for those that keep ending, and stops them in the reverse order
-// of their start: `Supervisor "command" "command" …`. Without arguments it shows itself with short-lived shells.
+// Keeps children alive, with longer and longer pauses for ones that keep ending, and stops them in the reverse order of
+// their start: `Supervisor "command" "command" …`. Without arguments, it demonstrates itself with short-lived shells.
 
 import RunLoopKit
 import RunLoopUnix
@@ -61,7 +61,7 @@ final class Ward {
     }
 }
 
-/// Stops the last ward, then those before it.
+/// Stops the last ward, then the ones before it.
 func stop(_ wards: [Ward], _ done: @escaping () -> Void) {
     guard let last = wards.last else { return done() }
     print("stopping [\(last.command)], started \(last.starts) time(s)")

@@ -41,7 +41,7 @@ do {
     exit(EX_CONFIG)
 }
 
-/// Says hello, trusting nobody but the server's own certificate.
+/// Says hello, trusting only the server's own certificate.
 func talk(to listener: Listener, on loop: RunLoop, trusting chain: String) throws {
     let client = try TLSClientContext(roots: .certificates(.file(chain)))
     try Connection.connect(to: listener.address, on: loop, tls: client, serverName: "localhost") { connection, bytes in

@@ -1,4 +1,4 @@
-// The ways to make a timer. With a block or with a target and a method of it; not yet scheduled or scheduled at once;
+// The ways to make a timer: with a block, or with a target and a method of it; not yet scheduled, or scheduled at once;
 // with a first fire date of its own; and on a target that it does not keep.
 
 import RunLoopKit

@@ -13,7 +13,7 @@ func showTimerSources() throws {
         print("\(milliseconds) ms\t\(what)")
     }
 
-    // On the main loop, in every mode. Its handler stays on this thread and may capture values that belong to it.
+    // On the main loop, in every mode. The handler stays on this thread and may capture values that belong to it.
     var ticks = 0
     let onMain = TimerSource(queue: .main, name: "main")
     onMain.schedule(after: .milliseconds(200), repeating: .milliseconds(200))

@@ -1,4 +1,4 @@
-// A day of a schedule on virtual time: the code that would run in production, in milliseconds, the same each time.
+// A day of a schedule on virtual time: the production code, in milliseconds, the same each time.
 
 import RunLoopKit
 import RunLoopSimulation

@@ -1,4 +1,4 @@
-// A thread with a loop of its own: it ends by itself when nothing is left in its loop, or when it is asked to, and the
+// A thread with a loop of its own. The thread ends by itself when nothing is left in its loop, or on request, and the
 // objects that it kept are released before `join` returns.
 
 import RunLoopKit

@@ -26,7 +26,7 @@ func cancelledCall(on clock: Testbed.Clock) -> [Observation] {
     return observations.withLock { $0 }
 }
 
-/// Only the delayed call keeps the target.
+/// Schedules a call, which alone keeps the target.
 private func scheduleCall(in loop: RunLoop, afterDelay delay: Duration, _ note: @escaping (String) -> Void) -> Target {
     let target = Target(note)
     loop.perform(Target.act, target: target, afterDelay: delay)

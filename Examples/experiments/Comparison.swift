@@ -12,8 +12,8 @@ struct Comparison {
         let isEqual: Bool
     }
 
-    /// On virtual time every line must be equal to the nanosecond. On the real clock the events must be the same, on
-    /// the same grid points, and none may come early; their lateness is shown, not judged.
+    /// Runs an experiment. On virtual time every line must be equal to the nanosecond. On the real clock the events
+    /// must be the same, on the same grid points, and none may come early; their lateness is shown, not judged.
     init(_ experiment: Experiment, on clock: Testbed.Clock) {
         self.experiment = experiment
         let observed = experiment.observations(on: clock)

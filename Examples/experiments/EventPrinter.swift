@@ -20,7 +20,7 @@ final class EventPrinter: Sendable {
         self.place = place
     }
 
-    /// Prints an event. On any thread, but one at a time.
+    /// Prints an event. Any thread, but one at a time.
     @Sendable
     func print(_ event: ScenarioEvent) {
         guard let place else { return Swift.print(event.json) }

@@ -10,7 +10,7 @@ struct Experiment: Sendable {
 
     /// A line of the document.
     struct Expectation: Sendable, Decodable {
-        /// The exact time, in seconds: the grid that the document's figure lies on.
+        /// The exact time, in seconds, on the grid of the document's figure.
         let t: Double
         let event: String
         /// The line that the document printed.

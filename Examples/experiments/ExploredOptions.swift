@@ -43,7 +43,7 @@ struct ExploredOptions: ParsableArguments {
         return (scenario, explorer)
     }
 
-    /// The same options as words of a command.
+    /// The options as words of a command.
     var words: String {
         var words = [shellWord(file)]
         if late != 1 { words.append("--late \(late)") }
@@ -53,7 +53,7 @@ struct ExploredOptions: ParsableArguments {
         return words.joined(separator: " ")
     }
 
-    /// A text as one word of a command for a shell.
+    /// Returns a text as one word of a shell command.
     private func shellWord(_ text: String) -> String {
         let isPlain = !text.isEmpty && text.allSatisfy { $0.isLetter || $0.isNumber || "._-/".contains($0) }
         return isPlain ? text : "'\(text.replacing("'", with: #"'\''"#))'"
@@ -62,7 +62,7 @@ struct ExploredOptions: ParsableArguments {
 
 /// Reads a token.
 ///
-/// - Parameter option: the word before it.
+/// - Parameter option: the word before the token.
 func token(_ text: String, of option: String) throws -> ScheduleToken {
     if let token = ScheduleToken(text) { return token }
     throw ValidationError("\(option) takes a token, as 0:main@1>a; explore prints one")

@@ -4,7 +4,7 @@ import Glibc
 
 /// The text of a file, of standard input or of a built-in scenario, piece by piece.
 final class Input {
-    /// Its name in messages.
+    /// The name of the input in messages.
     let name: String
     private(set) var isUnreadable = false
     private let descriptor: Int32
@@ -22,7 +22,7 @@ final class Input {
         if descriptor > STDIN_FILENO { close(descriptor) }
     }
 
-    /// The next piece; an empty one at the end, or after a read error.
+    /// Returns the next piece; an empty one at the end, or after a read error.
     func read() -> [UInt8] {
         if let builtIn {
             self.builtIn = []

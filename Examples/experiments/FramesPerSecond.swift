@@ -1,6 +1,6 @@
 import Scenarios
 
-/// The frames of display links, summed for each second, because nobody compares sixty lines a second.
+/// The frames of display links, summed for each second, which has too many lines to compare.
 struct FramesPerSecond {
     private let scenario: Scenario
 
@@ -15,8 +15,8 @@ struct FramesPerSecond {
         var words: String { "\(frames) frames" + (dropped > 0 ? ", \(dropped) dropped" : "") }
     }
 
-    /// The events without their end, in words; the frames of each second (its end included) are a line at its end, for
-    /// each link whose frames no meter counts.
+    /// Returns the events without their end, in words. The frames of each second, its end included, are one line at its
+    /// end, for each link without a meter.
     func summing(_ events: [ScenarioEvent]) -> [Observation] {
         let links = scenario.links.filter { !$0.hasMeter }.map(\.name)
         var observations: [Observation] = []

@@ -56,7 +56,7 @@ struct Play: ParsableCommand {
         let player = ScenarioPlayer(scenario, clock: clock.testbedClock)
         let printer = EventPrinter(place)
         if format == .json && svg == nil {
-            // As it happens, and without keeping it: a scenario may have millions of events.
+            // Printed at once and not kept: a scenario may have millions of events.
             player.play(printer.print)
             printer.end()
             return nil

@@ -40,7 +40,7 @@ private final class ThreadMain {
         proxy = Proxy(owner, note)
     }
 
-    /// In this order, which an optimizer need not keep for fields that are released with their object.
+    /// Releases the objects in this order, which an optimizer need not keep for fields.
     deinit {
         proxy = nil
         owner = nil

@@ -1,6 +1,6 @@
 /// Numbers as a table shows them.
 enum Figures {
-    /// Seconds with a unit, in five characters or a few more: `12.3 µs`.
+    /// Returns seconds with a unit, in about five characters: `12.3 µs`.
     static func time(_ seconds: Double) -> String {
         let (size, sign) = (abs(seconds), seconds < 0 ? "-" : "")
         if size == 0 { return "0" }
@@ -12,7 +12,7 @@ enum Figures {
         return "\(sign)\(number(min(size, 1e12) / 3600)) h"
     }
 
-    /// Three digits.
+    /// Returns a number with three digits.
     static func number(_ value: Double) -> String {
         if value >= 99.95 { return "\(Int(value.rounded()))" }
         let factor = value >= 9.995 ? 10.0 : 100
@@ -22,7 +22,7 @@ enum Figures {
         return "\(whole)." + String(repeating: "0", count: (factor == 10 ? 1 : 2) - decimals.count) + decimals
     }
 
-    /// A rate or a count: `1234`, `56.7k`.
+    /// Returns a rate or a count: `1234`, `56.7k`.
     static func count(_ value: Double) -> String {
         if value < 10, value != value.rounded() { return number(value) }
         if value < 100_000 { return "\(Int(value.rounded()))" }

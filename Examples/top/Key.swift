@@ -10,7 +10,7 @@ enum Key: Equatable {
 struct KeyReader {
     private var bytes: [UInt8] = []
 
-    /// Whether an escape is kept that may be the key, or the begin of a sequence.
+    /// `true` while an escape is kept that may be the key, or the beginning of a sequence.
     var isWaiting: Bool { bytes.first == 0x1B }
 
     mutating func read(_ new: [UInt8]) -> [Key] {
@@ -23,14 +23,15 @@ struct KeyReader {
         return keys
     }
 
-    /// Nothing has followed for a while: the escape was the key.
+    /// Returns the key of a kept escape that nothing has followed for a while.
     mutating func timedOut() -> [Key] {
         guard isWaiting else { return [] }
         bytes = []
         return [.escape]
     }
 
-    /// - Returns: the key, or `nil` for one that has no meaning here, and its bytes; `nil` if they are not complete.
+    /// - Returns: the key, or `nil` for a key without a meaning here, and the number of its bytes; `nil` if they are
+    ///   incomplete.
     private func next() -> (Key?, Int)? {
         guard let first = bytes.first else { return nil }
         switch first {
@@ -58,7 +59,7 @@ struct KeyReader {
             guard let end = bytes.dropFirst(2).firstIndex(where: { (0x40...0x7E).contains($0) }) else {
                 return bytes.count > 32 ? (nil, bytes.count) : nil
             }
-            // The console of Linux: ESC [ [ A.
+            // On the console of Linux: ESC [ [ A.
             if bytes[end] == UInt8(ascii: "["), end == 2 {
                 guard bytes.count > 3 else { return nil }
                 return (.function(Int(bytes[3]) - 64), 4)

@@ -20,7 +20,7 @@ struct Line: Equatable {
 
     var text: String { pieces.map(\.text).joined() }
 
-    /// Exactly as wide as that: cut, or filled up in the style of its end.
+    /// Returns the line with exactly the given width, cut or padded in the style of its end.
     func fitted(to width: Int) -> Line {
         var (line, rest) = (Line(), width)
         for (text, style) in pieces where rest > 0 {
@@ -32,10 +32,10 @@ struct Line: Equatable {
         return line
     }
 
-    /// All of it in one style.
+    /// Returns the whole line in one style.
     func styled(_ style: Style) -> Line { Line(text, style) }
 
-    /// With the escapes of a terminal.
+    /// The text with the escapes of a terminal.
     var escaped: String { pieces.map { "\u{1B}[\($0.style.rawValue)m\($0.text)" }.joined() + "\u{1B}[0m" }
 
     static func == (left: Line, right: Line) -> Bool {
@@ -43,7 +43,7 @@ struct Line: Equatable {
     }
 }
 
-/// The text without characters that a terminal would obey: names in a daemon may come from anybody.
+/// Returns the text without characters that a terminal would obey: names in a daemon may have any origin.
 func printable(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isControl) else { return text }
     return String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "·" : $0 }))

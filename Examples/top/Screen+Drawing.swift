@@ -1,7 +1,7 @@
 import RunLoopConsole
 
 extension Screen {
-    /// The lines of a screen of that size, each exactly as wide.
+    /// Returns the lines of a screen of the given size, each with exactly its width.
     func lines(width: Int, height: Int) -> [Line] {
         guard width > 0, height > 0 else { return [] }
         var lines = showsHelp ? help : content(height: height - 1)
@@ -13,7 +13,7 @@ extension Screen {
     private func content(height: Int) -> [Line] {
         var lines = [title]
         guard let snapshot else { return lines }
-        // The loops and the warnings have half of the screen at most.
+        // The loops and the warnings take at most half of the screen.
         let most = max(1, height / 4)
         let loops = loops
         let table = Tables.loops(loops).lines

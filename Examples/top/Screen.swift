@@ -1,6 +1,6 @@
 import RunLoopConsole
 
-/// The state of the screen, which keys change. It knows no terminal.
+/// The state of the screen, which keys change. Independent of a terminal.
 struct Screen {
     private(set) var snapshot: Console.Snapshot?
     /// A sentence about the connection.
@@ -13,17 +13,17 @@ struct Screen {
     private(set) var showsHelp = false
     /// The name of the chosen loop.
     private var chosen: String?
-    /// How many rows of the section are above the first one that is shown.
+    /// The number of rows of the section above the first visible one.
     private(set) var scroll = 0
 
-    /// Shows a snapshot, unless the screen is to stand still.
+    /// Shows a snapshot, if the screen is not paused.
     mutating func show(_ new: Console.Snapshot) {
         guard !isPaused else { return }
         snapshot = new
         status = ""
     }
 
-    /// The loops in the chosen order, those that are blocked or silent first when that is by time.
+    /// The loops in the chosen order; by time, blocked or silent ones come first.
     var loops: [Console.Loop] {
         let loops = (snapshot?.loops ?? []).enumerated()
         func isBad(_ loop: Console.Loop) -> Bool { loop.state == .blocked || loop.state == .silent }
@@ -42,7 +42,7 @@ struct Screen {
         return sorted.map(\.element)
     }
 
-    /// Whether the first is before the second, because it is more; `nil` if they are about equal.
+    /// Returns `true` if the first value is larger; `nil` if they are about equal.
     private func differ(_ one: Double, _ other: Double) -> Bool? { abs(one - other) < 1e-9 ? nil : one > other }
 
     /// The loop whose section is shown.
@@ -50,7 +50,7 @@ struct Screen {
 
     // MARK: Keys
 
-    /// - Returns: `false` if that was the key that ends the program.
+    /// - Returns: `false` for the key that ends the program.
     mutating func press(_ key: Key) -> Bool {
         if key == .interrupt { return false }
         if isTyping {

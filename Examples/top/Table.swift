@@ -1,4 +1,4 @@
-/// Rows under headings, in columns as wide as needed. The last column is as wide as it likes.
+/// Rows under headings, in columns as wide as needed. The width of the last column is unlimited.
 struct Table {
     struct Column {
         let heading: String

@@ -9,7 +9,7 @@ enum Section: String, CaseIterable {
     case tasks = "Tasks"
 }
 
-/// By what tables are sorted, the most first.
+/// The criteria by which tables are sorted, the largest first.
 enum Order: String, CaseIterable {
     case time = "time"
     case lateness = "lateness"
@@ -149,12 +149,12 @@ enum Tables {
         "+\(growth.items) in \(Figures.time(growth.time))"
     }
 
-    /// For example `timer "poll" (Daemon/main.swift:12)`.
+    /// Returns a name such as `timer "poll" (Daemon/main.swift:12)`.
     private static func name(_ kind: String, _ name: String?, _ origin: String) -> String {
         kind + (name.map { " \"\($0)\"" } ?? "") + (origin.isEmpty ? "" : " (\(origin))")
     }
 
-    /// Everything, as text.
+    /// Returns the whole snapshot as text.
     static func text(_ snapshot: Console.Snapshot) -> String {
         var text = "\(snapshot.program), process \(snapshot.process)\n"
         for warning in warnings(snapshot) { text += "! \(printable(warning))\n" }

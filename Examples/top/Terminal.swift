@@ -2,8 +2,8 @@ import Glibc
 import RunLoopKit
 import RunLoopUnix
 
-/// The terminal of the program: keys come as they are pressed, and the screen is another one than the shell's. The terminal is as
-/// before when the program has ended, unless SIGKILL has ended it.
+/// The terminal of the program: keys arrive as they are pressed, and the screen is an alternate one. The terminal is
+/// restored when the program ends, except by SIGKILL.
 final class Terminal {
     private let loop: RunLoop
     private var reader = KeyReader()
@@ -75,7 +75,7 @@ func write(_ text: String) {
     }
 }
 
-/// The former state of the terminal, which comes back when the program ends, perhaps by a fault.
+/// The former state of the terminal, restored when the program ends, perhaps by a fault.
 private enum Restoration {
     // Unsafe, but set once, before anything that reads them can happen.
     nonisolated(unsafe) private static var former = termios()
@@ -101,7 +101,7 @@ private enum Restoration {
         write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J")
     }
 
-    /// Only calls that a handler of a signal may make.
+    /// Restores the terminal, using only calls that a signal handler may make.
     static func end() {
         guard isNeeded else { return }
         isNeeded = false

@@ -75,7 +75,7 @@ struct TopCommand: ParsableCommand {
     }
 }
 
-/// Why the program has ended before it was asked to.
+/// The reason why the program has ended before it was asked to.
 private struct Failure: Error, CustomStringConvertible {
     let description: String
 }

@@ -3,8 +3,8 @@ import RunLoopKit
 /// A picture of a flight over its time: a row for each depth of nesting, with the runs in their modes behind the calls, and
 /// the lateness of timers below.
 ///
-/// The picture is self-contained, and its size does not grow with the number of calls: those that are narrower than a pixel
-/// are drawn together, the darker the more of the time they took.
+/// The picture is self-contained, and its size does not grow with the number of calls: calls narrower than a pixel are
+/// drawn together, darker the more time they took.
 struct FlightChart {
     private static let (left, width, rowHeight) = (60.0, 1100.0, 22.0)
     private static let tints = ["#dbe9f6", "#fde5cf", "#dff0d8", "#f3dcef", "#f7f0c6", "#d9eeee"]
@@ -13,7 +13,7 @@ struct FlightChart {
     private let calls: [Flight.Call]
     private let (begin, end): (RunLoop.Instant, RunLoop.Instant)
     private let depth: Int
-    /// The modes in the order in which they came.
+    /// The modes, in the order of their appearance.
     private let modes: [String]
 
     init(_ flight: Flight) {
@@ -57,7 +57,7 @@ struct FlightChart {
         Self.tints[(modes.firstIndex(of: mode) ?? 0) % Self.tints.count]
     }
 
-    /// The runs behind the calls. A run whose begin is lost was under way from the beginning.
+    /// Draws the runs behind the calls. A run whose beginning is lost was under way from the start.
     private func runs() -> String {
         var text = ""
         var open: [(mode: String, begin: RunLoop.Instant, depth: Int)] = []
@@ -72,7 +72,7 @@ struct FlightChart {
             case .runBegan(let mode): open.append((mode, entry.time, entry.depth))
             case .runEnded(let mode):
                 let run = open.popLast() ?? (mode, begin, entry.depth)
-                // Runs of no length would hide others: only those that can be seen are drawn.
+                // Runs of no length would hide others: only visible ones are drawn.
                 if x(entry.time) - x(run.begin) >= 0.5 { draw(run.mode, run.begin, entry.time, run.depth) }
             default: continue
             }
@@ -83,7 +83,7 @@ struct FlightChart {
 
     private func callBars() -> String {
         var text = ""
-        /// How much of each pixel's time is taken by calls that are too narrow, by depth.
+        /// The share of each pixel's time taken by narrow calls, by depth.
         var narrow = [[Double]](repeating: Array(repeating: 0, count: Int(Self.width) + 1), count: depth)
         for call in calls {
             let (left, right) = (x(call.begin), call.duration.map { x(call.begin + $0) } ?? x(end))
@@ -113,7 +113,7 @@ struct FlightChart {
             + "<title>\("\(call.begin) \(name) \(state)".markup)</title></rect>\n"
     }
 
-    /// A line from the date of a late timer to its call, for those that can be seen.
+    /// Draws a line from the date of a late timer to its call, if it is visible.
     private func lateness(top: Double) -> String {
         var (text, last) = ("", -1.0)
         for call in calls {
@@ -146,7 +146,7 @@ struct FlightChart {
 }
 
 extension Duration {
-    /// The duration in the largest unit in which it is at least 1, with three decimals at most.
+    /// The duration in the largest unit in which it is at least 1, with at most three decimals.
     var inWords: String {
         let nanoseconds = self / .nanoseconds(1)
         for (unit, size) in [("s", 1e9), ("ms", 1e6), ("µs", 1e3)] where abs(nanoseconds) >= size {

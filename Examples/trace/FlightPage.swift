@@ -1,8 +1,8 @@
 import RunLoopKit
 
-/// Flights as one page: for each the picture over time, the calls that were under way at the end, the latest timers with
-/// the calls in their way, the handlers by their time, the tasks by their polls, the reasons to wake, and the connections by
-/// their bytes. The page needs no other file.
+/// Flights as one self-contained page. Each has the picture over time, the calls under way at the end, the latest
+/// timers with the calls in their way, the handlers by their time, the tasks by their polls, the reasons to wake, and
+/// the connections by their bytes.
 struct FlightPage {
     let flights: [Flight]
 

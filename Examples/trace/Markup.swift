@@ -19,7 +19,7 @@ extension String {
 }
 
 extension Double {
-    /// A coordinate with two decimals at most.
+    /// A coordinate with at most two decimals.
     var coordinate: String {
         let hundredths = Int((self * 100).rounded())
         guard hundredths % 100 != 0 else { return "\(hundredths / 100)" }

@@ -27,7 +27,7 @@ enum Source: CustomStringConvertible {
             }
     }
 
-    /// The six bytes that a file begins with.
+    /// Returns the six bytes at the beginning of a file.
     private static func start(of path: String) throws -> String {
         guard let file = fopen(path, "r") else { throw ValidationError("\(path): \(String(cString: strerror(errno)))") }
         defer { fclose(file) }
@@ -122,7 +122,7 @@ enum Source: CustomStringConvertible {
 }
 
 extension Flight.Entry {
-    /// The event in words, with its time, and farther to the right the deeper it is nested.
+    /// The event in words, with its time, indented by its depth.
     var line: String {
         let indent = String(repeating: "  ", count: depth)
         func name(_ handler: Flight.Handler?, or other: String) -> String { handler.map { "\($0)" } ?? other }

@@ -1,10 +1,10 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// Carries out commands. On the daemon's loop.
+/// Performs commands. Used on the daemon's loop.
 ///
-/// An answer has any number of lines, followed by one that begins with `OK`, or with `ERR` and a reason. Lines have
-/// pairs such as `runs=3`; an unknown value is `-`.
+/// An answer has any number of lines, followed by one that begins with `OK`, or with `ERR` and a reason. Lines consist
+/// of pairs such as `runs=3`; an unknown value is `-`.
 final class Answers {
     private let scheduler: Scheduler
     private let file: JobFile

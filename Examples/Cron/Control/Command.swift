@@ -1,4 +1,4 @@
-/// A request on the control socket: a line with a word, and perhaps the name of a job.
+/// A request on the control socket: one line with a word, and perhaps the name of a job.
 enum Command: Hashable {
     case status
     case list
@@ -10,7 +10,7 @@ enum Command: Hashable {
 
     static let usage = "status, list, show NAME, history, run NAME, stop NAME, reload"
 
-    /// - Returns: `nil` if the line is none of these commands.
+    /// - Returns: `nil` for any other line.
     init?(_ line: String) {
         let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
         switch (words.first, words.count) {

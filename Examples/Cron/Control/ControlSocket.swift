@@ -2,7 +2,7 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// A Unix socket that receives commands, line by line. On the daemon's loop.
+/// A Unix socket that receives commands, line by line. Used on the daemon's loop.
 final class ControlSocket {
     private let loop: RunLoop
     private let listener: Listener
@@ -18,7 +18,7 @@ final class ControlSocket {
         return limits
     }()
 
-    /// - Throws: `SystemError` if the daemon cannot listen there.
+    /// - Throws: `SystemError` if the daemon cannot listen at `path`.
     init(at path: String, on loop: RunLoop, _ answers: Answers, _ log: Logger) throws {
         (self.loop, self.answers, self.log) = (loop, answers, log)
         listener = try Listener(address: Endpoint(path: path), on: loop)
@@ -47,7 +47,7 @@ final class ControlSocket {
         }
     }
 
-    /// Accepts no more connections; existing ones stay open.
+    /// Stops accepting connections; existing ones stay open.
     func stopListening() {
         listener.finish()
     }

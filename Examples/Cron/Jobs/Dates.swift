@@ -5,7 +5,7 @@ import RunLoopKit
 enum Dates: WallSchedule, Hashable {
     /// At the dates of a line of crontab(5).
     case calendar(CalendarSchedule)
-    /// Every so many seconds, counted from the beginning of 1970: the dates are the same after a new start.
+    /// Every `seconds` seconds, counted from the beginning of 1970: the dates are the same after a new start.
     case every(seconds: Int64)
 
     func next(after time: RunLoop.WallTime) -> RunLoop.WallTime? {

@@ -3,10 +3,10 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// The file of jobs, which is read again on request, and when it changes. On the daemon's loop; work that waits for the
-/// disk is done on a thread beside it.
+/// The file of jobs, which is read again on request, and when it changes. Used on the daemon's loop; work that waits
+/// for the disk is done on another thread.
 final class JobFile {
-    /// The error in the file when it was last read; the jobs are then still the previous ones.
+    /// The error in the file at the last reading; the jobs are then still the previous ones.
     private(set) var problem: String?
     /// Called with the table that the file contains.
     var tableHandler: (JobTable) -> Void = { _ in }
@@ -17,17 +17,17 @@ final class JobFile {
     private let disk: RunLoop.Remote
     private let log: Logger
     private var watcher: FileWatcher?
-    /// Comes a moment after the file has changed.
+    /// A call a moment after the file has changed.
     private var look: DelayedCall?
 
-    /// The time that a change waits for others that come with it.
+    /// The time that a change waits for others to follow.
     private static let pause = Duration.milliseconds(100)
 
     init(_ path: String, in zone: TimeZone, on loop: RunLoop, disk: RunLoop.Remote, _ log: Logger) {
         (self.path, self.zone, self.loop, self.disk, self.log) = (path, zone, loop, disk, log)
     }
 
-    /// Reads the file for the first time. It waits for the disk.
+    /// Reads the file for the first time. Blocks for the disk.
     func load() throws(JobTable.Unreadable) {
         take(try JobTable.read(path, in: zone))
     }
@@ -51,7 +51,7 @@ final class JobFile {
 
     // MARK: Changes
 
-    /// From now on, reads the file again when it has been written or replaced.
+    /// Reads the file again, from now on, whenever it has been written or replaced.
     func watch() throws {
         let end = path.lastIndex(of: "/")
         let directory = end.map { String(path[...$0]) } ?? "."

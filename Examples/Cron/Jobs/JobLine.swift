@@ -92,7 +92,7 @@ struct JobLine {
         var zone: TimeZone?
     }
 
-    /// Takes words such as `limit=30s`, up to the first word of another form: there the command begins.
+    /// Takes words such as `limit=30s`, up to the first word of another form, which begins the command.
     private mutating func options() throws(Mistake) -> Options {
         var options = Options()
         while true {

@@ -7,15 +7,15 @@ struct JobTable: Hashable, Sendable {
 
     /// The reason why a file is not a table.
     struct Unreadable: Error, Sendable, CustomStringConvertible {
-        /// The file, the line where there is one, and the reason: `jobs:3: there is no command`.
+        /// The file, the line, if any, and the reason: `jobs:3: there is no command`.
         let description: String
     }
 
-    /// Reads a table: one job a line, except for empty lines and comments, which begin with `#`.
+    /// Reads a table: one job a line, and empty lines and comments, which begin with `#`.
     ///
     /// - Parameters:
     ///   - path: the path of the file, for errors.
-    ///   - zone: the zone of dates whose line names none.
+    ///   - zone: the time zone for lines that name none.
     init(_ bytes: some Sequence<UInt8>, of path: String, in zone: TimeZone) throws(Unreadable) {
         var jobs: [Job] = []
         var lines: [String: Int] = [:]
@@ -46,7 +46,7 @@ struct JobTable: Hashable, Sendable {
         return try JobLine.job(line.hasSuffix("\r") ? line.dropLast() : line, in: zone)
     }
 
-    /// Reads the table of a file. It waits for the disk.
+    /// Reads the table of a file. Blocks for the disk.
     static func read(_ path: String, in zone: TimeZone) throws(Unreadable) -> JobTable {
         do {
             let bytes = try Disk.current.open(path, .reading).contents()

@@ -1,7 +1,7 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// The standard output and standard error of a child, line by line as they come.
+/// The standard output and standard error of a child, line by line as they arrive.
 final class Output {
     /// The last lines, the latest last.
     private(set) var lastLines: [String] = []
@@ -12,8 +12,8 @@ final class Output {
     private var readers: [Task<Void, any Error>] = []
 
     private static let keptLines = 20
-    /// The time that it waits for the end of a pipe after the child has ended: a process outside of the child's group
-    /// may hold the pipe open for ever.
+    /// The wait for the end of a pipe after the child has ended: a process outside the child's group may hold the pipe
+    /// open forever.
     private static let patience = Duration.seconds(1)
 
     /// - Parameter heard: called with each line.
@@ -54,8 +54,8 @@ struct LineCutter {
 
     static let longest = 4_096
 
-    /// Calls `body` with each complete line. Bytes that are not UTF-8 become U+FFFD, and control characters but tabs are
-    /// escaped: the lines are shown on terminals.
+    /// Calls `body` with each complete line. Bytes that are not UTF-8 become U+FFFD, and control characters except tabs
+    /// are escaped, because the lines are shown on terminals.
     mutating func cut(_ bytes: [UInt8], _ body: (String) -> Void) {
         for byte in bytes {
             if byte == UInt8(ascii: "\n") {

@@ -2,11 +2,11 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// A run of a job: a child, from its start to its end. On the daemon's loop.
+/// A run of a job: a child, from its start to its end. Used on the daemon's loop.
 final class Run {
-    /// The date that it is for; `nil` if it was requested by a command.
+    /// The date of the run; `nil` if a command requested it.
     let date: RunLoop.WallTime?
-    /// The time when its child was started; `nil` before.
+    /// The time when the run's child was started; `nil` before.
     private(set) var start: (date: RunLoop.WallTime, instant: RunLoop.Instant)?
     private(set) var child: ChildProcess?
     private(set) var output: Output?
@@ -16,7 +16,7 @@ final class Run {
     private let log: Logger
     private var reason: Reason?
 
-    /// Why its child was asked to end.
+    /// The reason why the run's child was asked to end.
     private enum Reason {
         case limit
         case request
@@ -24,11 +24,11 @@ final class Run {
 
     /// The outcome of a run.
     enum Outcome: Sendable, Hashable, CustomStringConvertible {
-        /// Its child has ended by itself.
+        /// The child has ended by itself.
         case ended(ChildProcess.ExitStatus)
-        /// It took longer than its limit.
+        /// The child took longer than its limit.
         case tookTooLong(ChildProcess.ExitStatus)
-        /// A command has asked it to end.
+        /// A command has asked the child to end.
         case stopped(ChildProcess.ExitStatus)
         /// The child could not be started.
         case notStarted(String)
@@ -57,7 +57,7 @@ final class Run {
 
     /// Starts the child, and waits until it has ended and its output is complete.
     ///
-    /// - Throws: `SystemError` if it cannot be started.
+    /// - Throws: `SystemError` if the child cannot be started.
     nonisolated(nonsending) func perform(_ job: Job) async throws -> Outcome {
         let child = try ChildProcess.spawn(
             .path("/bin/sh"), arguments: ["-c", job.command],
@@ -69,7 +69,7 @@ final class Run {
         do {
             return try await follow(child, job)
         } catch {
-            // Without this the child would run unattended.
+            // Otherwise the child would run unattended.
             kill()
             throw error
         }
@@ -80,7 +80,7 @@ final class Run {
         self.output = output
         let (ends, end) = AsyncStream.makeStream(of: ChildProcess.ExitStatus.self)
         let source = ChildSource(child) { child, status in
-            // Processes that the shell has left behind end with it: here its group can be reached for the last time.
+            // Processes left behind by the shell end with it: here its group can be reached for the last time.
             _ = try? child.kill(.kill)
             end.yield(status)
         }
@@ -100,7 +100,7 @@ final class Run {
         }
     }
 
-    /// Asks the child, if there is one, to end, and kills it if it takes too long.
+    /// Asks the child, if any, to end, and kills it if that takes too long.
     func stop() {
         askToEnd(because: .request)
     }

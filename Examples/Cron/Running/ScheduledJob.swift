@@ -1,32 +1,32 @@
 import RunLoopKit
 
-/// A job of the table: its dates, its run, and its counts. On the daemon's loop.
+/// A job of the table: its dates, its run, and its counts. Used on the daemon's loop.
 final class ScheduledJob {
-    /// The counts of its dates and runs since the daemon's start.
+    /// The counts of the job's dates and runs since the daemon's start.
     struct Counts {
         var runs = 0
-        /// Runs that did not succeed.
+        /// The number of runs that did not succeed.
         var failed = 0
-        /// Dates that came while it still ran.
+        /// The number of dates that passed while the job still ran.
         var skipped = 0
-        /// Dates that passed while the daemon was down or the clock was set forward.
+        /// The number of dates that passed while the daemon was down or the clock was set forward.
         var missed = 0
     }
 
     private(set) var job: Job {
         didSet { dates = "\(job.dates)" }
     }
-    /// The run that waits for its start, or is under way.
+    /// The run that waits for its start or is under way.
     var run: Run? {
         didSet { arrange() }
     }
     /// The previous run.
     var lastRun: (run: Run, outcome: Run.Outcome)?
     var counts = Counts()
-    /// Whether it has no more dates because it was removed from the table or the daemon stops.
+    /// `true` once the job has no more dates, because it was removed from the table or the daemon stops.
     private(set) var isRetired = false
 
-    /// The text of its dates for the ledger.
+    /// The text of the job's dates, for the ledger.
     private var dates: String
     private let loop: RunLoop
     private let dateHandler: (ScheduledJob, RunLoop.WallTime) -> Void
@@ -34,8 +34,8 @@ final class ScheduledJob {
     private var timer: WallTimer!
 
     /// - Parameters:
-    ///   - mark: the ledger's mark of the job from before.
-    ///   - dateHandler: called at its dates, with each of them.
+    ///   - mark: the ledger's earlier mark of the job.
+    ///   - dateHandler: called at the job's dates, with each of them.
     init(
         _ job: Job, after mark: Ledger.Mark?, on loop: RunLoop,
         _ dateHandler: @escaping (ScheduledJob, RunLoop.WallTime) -> Void
@@ -56,7 +56,7 @@ final class ScheduledJob {
 
     // MARK: Changes
 
-    /// Takes the job's new entry in the table, or an entry that was added again.
+    /// Adopts the job's new entry in the table, or an entry that was added again.
     func change(to job: Job) {
         let hasOtherDates = isRetired || job.dates != self.job.dates
         (self.job, isRetired) = (job, false)
@@ -74,7 +74,8 @@ final class ScheduledJob {
         timer.invalidate()
     }
 
-    /// The time from which new dates count: now, but if the clock was set back, not before the last date dealt with.
+    /// Returns the time from which new dates count: now, or the last date dealt with, if the clock was set back before
+    /// it.
     private func start(after date: RunLoop.WallTime?) -> RunLoop.WallTime {
         max(date ?? .distantPast, loop.wallTime)
     }
@@ -83,13 +84,13 @@ final class ScheduledJob {
         timer = WallTimer(job.dates, after: start) { [unowned self] _ in dateCame() }
         timer.name = job.name
         timer.missedDates = job.missed.ofTimer
-        // Now, even if the job is to wait: this settles the time from which its dates count.
+        // Added now, even if the job is to wait: this settles the time from which its dates count.
         loop.add(timer, forMode: .common)
         arrange()
     }
 
-    /// A job that runs for each of its dates lets them wait while it runs: a timer that is out of the loop makes up for
-    /// them later.
+    /// Takes the timer out of the loop, or adds it again. The dates of a job that runs for each of them wait while it
+    /// runs: a timer out of the loop makes up for them later.
     private func arrange() {
         guard !isRetired else { return }
         if run != nil && job.missed == .each {

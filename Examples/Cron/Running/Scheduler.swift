@@ -2,7 +2,7 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// Runs jobs at their dates, a limited number at once. On the daemon's loop.
+/// Runs jobs at their dates, a limited number at once. Used on the daemon's loop.
 final class Scheduler {
     struct Settings {
         /// The number of children that may run at once.
@@ -13,7 +13,7 @@ final class Scheduler {
 
     /// The jobs in the order of the table, followed by removed ones that still run.
     private(set) var jobs: [ScheduledJob] = []
-    /// The last runs that have ended, the latest last.
+    /// The latest runs that have ended, in order.
     private(set) var history: [Past] = []
 
     struct Past {
@@ -27,9 +27,9 @@ final class Scheduler {
     private let loop: RunLoop
     private let ledger: Ledger
     private let log: Logger
-    /// Runs that have no place yet: first come, first served.
+    /// The runs without a place yet, in the order of their arrival.
     private var waiting: [(run: Run, job: ScheduledJob)] = []
-    /// Runs that have a place, with their tasks.
+    /// The runs that have a place, with their tasks.
     private var running: [(run: Run, task: Task<Void, any Error>)] = []
     private(set) var isStopping = false
 
@@ -46,7 +46,7 @@ final class Scheduler {
 
     // MARK: The table
 
-    /// Replaces the table of jobs. A job that is the same as before keeps its dates, and running commands continue.
+    /// Replaces the table of jobs. An unchanged job keeps its dates, and running commands continue.
     func schedule(_ table: JobTable) {
         guard !isStopping else { return }
         var former = Dictionary(uniqueKeysWithValues: jobs.map { ($0.job.name, $0) })
@@ -68,7 +68,7 @@ final class Scheduler {
         ledger.saveSoon()
     }
 
-    /// Notes how far a job is, unless its last date waits for its start: then that start notes it.
+    /// Notes the progress of a job. If its last date waits for its start, that start notes it.
     private func note(_ job: ScheduledJob) {
         if let run = job.run, run.start == nil { return }
         ledger.note(job.mark, of: job.job.name)
@@ -92,7 +92,7 @@ final class Scheduler {
 
     /// Runs a job as soon as there is a place.
     ///
-    /// - Parameter date: the date that it runs for; `nil` if it was requested by a command.
+    /// - Parameter date: the date of the run; `nil` if a command requested it.
     func begin(_ job: ScheduledJob, for date: RunLoop.WallTime?) {
         let run = Run(for: date, on: loop, grace: settings.grace, log)
         job.run = run
@@ -115,7 +115,7 @@ final class Scheduler {
         }
     }
 
-    /// Waits, before a run starts, until its date is safely recorded, so that it is never run for again.
+    /// Waits, before a run starts, until its date is safely recorded, so that it never runs again for that date.
     private nonisolated(nonsending) func settle(_ job: ScheduledJob) async throws {
         try Task.checkCancellation()
         ledger.note(job.mark, of: job.job.name)
@@ -144,7 +144,7 @@ final class Scheduler {
         fillPlaces()
     }
 
-    /// Ends the run of a job: asks its child to end, or does not start it.
+    /// Ends the run of a job, by asking its child to end, or by not starting it.
     func stop(_ job: ScheduledJob) {
         guard let run = job.run else { return }
         if run.start == nil { callOff(run, of: job) } else { run.stop() }
@@ -162,7 +162,7 @@ final class Scheduler {
 
     // MARK: Stopping
 
-    /// Starts no more runs.
+    /// Stops starting runs.
     func stopStarting() {
         isStopping = true
         for job in jobs { retire(job) }
@@ -173,7 +173,7 @@ final class Scheduler {
         while let (_, task) = running.first { _ = await task.result }
     }
 
-    /// Asks all runs to end, kills those that do not, and waits for them.
+    /// Asks all runs to end, kills the remaining ones, and waits for them.
     nonisolated(nonsending) func end() async {
         for (run, _) in running { run.stop() }
         await finish()

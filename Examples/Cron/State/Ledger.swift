@@ -4,13 +4,13 @@ import RunLoopKit
 import RunLoopUnix
 
 /// The date up to which each job has been dealt with, kept in a file, so that the daemon continues from there at its
-/// next start. On the daemon's loop; work that waits for the disk is done on a thread beside it.
+/// next start. Used on the daemon's loop; work that waits for the disk is done on another thread.
 final class Ledger {
     /// The state of a job.
     struct Mark: Hashable, Sendable {
         /// The job's dates, as text; a job with other dates begins anew.
         let dates: String
-        /// The date up to which they have been dealt with.
+        /// The date up to which the job's dates have been dealt with.
         let date: RunLoop.WallTime
     }
 
@@ -21,7 +21,7 @@ final class Ledger {
     private let loop: RunLoop
     private let disk: RunLoop.Remote
     private let log: Logger
-    /// Keeps other daemons away from the file.
+    /// A lock that keeps other daemons away from the file.
     private let lock: File?
     private var marks: [String: Mark] = [:]
     /// The number of changes of the marks, and the number of the last change that is on the disk.
@@ -34,22 +34,22 @@ final class Ledger {
 
     /// - Parameters:
     ///   - path: the file; with `nil` nothing is kept, and everything counts as safe.
-    ///   - disk: the thread beside the loop.
-    /// - Throws: `SystemError` if the file cannot be created, or if another daemon has it.
+    ///   - disk: the thread for the disk.
+    /// - Throws: `SystemError` if the file cannot be created, or if another daemon has locked it.
     init(_ path: String?, on loop: RunLoop, disk: RunLoop.Remote, _ log: Logger) throws(SystemError) {
         (self.path, self.loop, self.disk, self.log) = (path, loop, disk, log)
         lock = if let path { try Disk.current.open(path + ".lock", .readingAndWritingLocked) } else { nil }
     }
 
-    /// Reads the file, if there is one. It waits for the disk.
+    /// Reads the file, if it exists. Blocks for the disk.
     func load() throws(MarkFile.Unreadable) {
         if let path { marks = try MarkFile.read(path) }
     }
 
-    /// The mark of a job.
+    /// Returns the mark of a job.
     subscript(name: String) -> Mark? { marks[name] }
 
-    /// Notes the mark of a job; `nil` forgets it. It is safe when ``save()`` has returned.
+    /// Notes the mark of a job; `nil` removes it. The mark is safe once ``save()`` has returned.
     func note(_ mark: Mark?, of name: String) {
         guard marks[name] != mark else { return }
         marks[name] = mark
@@ -61,7 +61,7 @@ final class Ledger {
 
     // MARK: Saving
 
-    /// Waits until all marks noted so far are on the disk. It tries again and again, until its task is cancelled.
+    /// Waits until all marks noted so far are on the disk. Tries again and again, until its task is cancelled.
     nonisolated(nonsending) func save() async throws {
         guard let path else { return }
         let wanted = changes
@@ -80,7 +80,7 @@ final class Ledger {
         }
     }
 
-    /// Starts saving, and does not wait for the end.
+    /// Starts saving, without waiting for the end.
     func saveSoon() {
         loop.task { [self] in try await save() }
     }

@@ -2,9 +2,9 @@ import Glibc
 import RunLoopKit
 import RunLoopUnix
 
-/// The marks of a ledger as a file, which is always complete. All of it waits for the disk.
+/// The marks of a ledger as a file, which is always complete. All methods block for the disk.
 ///
-/// It has a line for each job, with tabs between: name, nanoseconds since 1970, dates.
+/// The file has a line for each job, with tabs between: name, nanoseconds since 1970, dates.
 enum MarkFile {
     private static let header = "Cron 1"
 
@@ -13,7 +13,7 @@ enum MarkFile {
         let description: String
     }
 
-    /// - Returns: nothing if there is no file.
+    /// - Returns: the marks; empty if there is no file.
     static func read(_ path: String) throws(Unreadable) -> [String: Ledger.Mark] {
         do {
             let bytes = try Disk.current.open(path, .reading).contents()
@@ -44,7 +44,7 @@ enum MarkFile {
         return marks
     }
 
-    /// Replaces the file, and waits until the new one is on the disk. After an error either file may be there.
+    /// Replaces the file, and waits until the new one is on the disk. After an error, either file may exist.
     static func write(_ marks: [String: Ledger.Mark], to path: String) throws(SystemError) {
         var text = header + "\n"
         for (name, mark) in marks.sorted(by: { $0.key < $1.key }) {

@@ -1,19 +1,19 @@
-/// A change of a member that must be on its disk before anybody learns of it.
+/// A change of a member that must be on its disk before other members or clients learn of it.
 enum Record: Hashable, Sendable {
-    /// The member is in a term, and has voted for somebody there, or for nobody yet.
+    /// The member's term, and its vote there, if any.
     case term(Int, vote: String?)
-    /// An entry of the log, which replaces that at its index and all behind it.
+    /// An entry of the log, which replaces the entry at its index and all later ones.
     case entry(Entry, at: Int)
 }
 
-/// Something that a member does.
+/// An action of a member.
 enum Action: Hashable, Sendable {
     case send(Message, to: String)
-    /// The entry is committed: it is applied, after those before it.
+    /// The entry is committed: it is applied, after the ones before it.
     case apply(Entry, at: Int)
     /// The answer to a read may be the present value.
     case serve(read: Int)
-    /// A read cannot be served: somebody else may lead.
+    /// A read cannot be served: another member may lead.
     case refuse(read: Int)
 }
 
@@ -21,6 +21,6 @@ enum Action: Hashable, Sendable {
 struct Effects: Hashable, Sendable {
     var records: [Record] = []
     var actions: [Action] = []
-    /// Whether the time until the next election begins anew. That does not wait for the records.
+    /// `true` if the time until the next election begins anew, which does not wait for the records.
     var restartsTimeout = false
 }

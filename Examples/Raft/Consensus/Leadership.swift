@@ -2,13 +2,14 @@
 struct Leadership {
     /// A leader's knowledge of a follower.
     struct Follower {
-        /// Its log is known to be the leader's up to there.
+        /// The index up to which the follower's log is known to equal the leader's.
         var matched = 0
         /// The next entry to send.
         var next: Int
-        /// Whether the leader still looks for the place from which the logs differ. Until then it sends no entries.
+        /// `true` while the leader still looks for the place from which the logs differ. Until then it sends no
+        /// entries.
         var isProbing = true
-        /// The latest round that it has answered.
+        /// The latest round that the follower has answered.
         var round = 0
 
         mutating func matches(upTo index: Int) {
@@ -26,7 +27,7 @@ struct Leadership {
     /// A read that waits until it is certain that no other member has committed later entries.
     struct Read {
         let number: Int
-        /// The round that a majority has to answer: it has begun after the read.
+        /// The round that a majority has to answer, begun after the read.
         let round: Int
         /// The entry that has to be applied.
         let index: Int
@@ -45,7 +46,7 @@ struct Leadership {
         followers = Dictionary(uniqueKeysWithValues: others.map { ($0, Follower(next: first)) })
     }
 
-    /// The largest value that so many members, the leader among them, have reached.
+    /// Returns the largest value that `count` members, including the leader, have reached.
     func reached(by count: Int, own: Int, _ value: (Follower) -> Int) -> Int {
         (followers.values.map(value) + [own]).sorted(by: >)[count - 1]
     }

@@ -11,18 +11,18 @@ struct Log: Sendable {
     var lastIndex: Int { entries.count }
     var lastTerm: Int { entries.last?.term ?? 0 }
 
-    /// The term of an entry; 0 before the first, and `nil` behind the last.
+    /// Returns the term of an entry; 0 before the first, and `nil` after the last.
     func term(at index: Int) -> Int? {
         guard index > 0 else { return 0 }
         return index <= lastIndex ? entries[index - 1].term : nil
     }
 
-    /// The entries from an index on, but no more than that.
+    /// Returns the entries from an index on, at most `count`.
     func entries(from index: Int, atMost count: Int) -> [Entry] { Array(entries[(index - 1)...].prefix(count)) }
 
     subscript(index: Int) -> Entry { entries[index - 1] }
 
-    /// Puts an entry in its place, or behind the last; the entries behind it are removed.
+    /// Puts an entry in its place, or after the last; later entries are removed.
     mutating func put(_ entry: Entry, at index: Int) {
         entries.removeSubrange((index - 1)...)
         entries.append(entry)

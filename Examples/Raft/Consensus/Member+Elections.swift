@@ -1,7 +1,7 @@
 import RunLoopKit
 
 extension Member {
-    /// The end of a timeout without a sign of a leader: this member becomes a candidate.
+    /// Ends a timeout without a sign of a leader: this member becomes a candidate.
     mutating func timeOut() {
         store(.term(term + 1, vote: name))
         role = .candidate(votes: [])

@@ -1,11 +1,11 @@
 extension Member {
     /// Begins a read of the present state, without an entry in the log, if this member leads.
     ///
-    /// - Returns: whether it leads. If so, the read will be served or refused.
+    /// - Returns: `true` if this member leads. The read will then be served or refused.
     mutating func read(_ number: Int) -> Bool {
         guard let leadership else { return false }
         askFollowers()
-        // A leader's first entry commits those of earlier leaders, which clients may know of.
+        // A leader's first entry commits the entries of earlier leaders, which clients may know of.
         let read = Leadership.Read(
             number: number, round: leadership.round + 1, index: max(commit, leadership.first))
         self.leadership!.reads.append(read)

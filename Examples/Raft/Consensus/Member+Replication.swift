@@ -46,8 +46,8 @@ extension Member {
 
     /// Commits the entries that more than half of the members have.
     ///
-    /// An entry of an earlier term is committed only with a later one of this term: before that, a member without it
-    /// could still be elected, and replace it (figure 8 of the paper).
+    /// An entry of an earlier term is committed only with a later one of this term: otherwise a member without it could
+    /// still be elected, and replace it (figure 8 of the paper).
     mutating func commitWhatMajorityHas() {
         guard let leadership else { return }
         // The leader sends an entry only after it has stored it.
@@ -82,7 +82,7 @@ extension Member {
             RunLoop.sometimes("entries of another leader were replaced", if: index <= log.lastIndex)
             store(.entry(entry, at: index))
         }
-        // Entries behind these may be those of another leader.
+        // Later entries may come from another leader.
         let matched = previous + entries.count
         advanceCommit(to: min(leaderCommit, matched))
         send(.appended(upTo: matched, round: round), to: leader)

@@ -19,14 +19,14 @@ struct Member {
     }
 
     let name: String
-    /// The others, in the order of their names, so that a simulation always has the same.
+    /// The other members, in the order of their names, so that a simulation always has the same order.
     let others: [String]
-    /// The most entries in a message.
+    /// The largest number of entries in a message.
     let batch: Int
 
     var stored: Stored
     var role = Role.follower(of: nil)
-    /// The index up to which entries are committed, and applied.
+    /// The index up to which entries are committed and applied.
     var commit = 0
     private(set) var effects = Effects()
 
@@ -37,7 +37,7 @@ struct Member {
 
     var term: Int { stored.term }
     var log: Log { stored.log }
-    /// The number of members, this one among them, that are more than half of all.
+    /// The smallest number of members, including this one, that is more than half of all.
     var majority: Int { (others.count + 1) / 2 + 1 }
 
     /// The leadership of this member, if it leads.
@@ -48,7 +48,7 @@ struct Member {
 
     var isLeader: Bool { leadership != nil }
 
-    /// The leader of the present term, if it is known.
+    /// The leader of the present term, if known.
     var leader: String? {
         switch role {
         case .leader: name
@@ -62,7 +62,7 @@ struct Member {
     mutating func receive(_ message: Message, from sender: String) {
         if message.term > term { enter(message.term) }
         guard message.term == term else {
-            // A request of the past: its sender learns of the present term.
+            // A request from a past term: its sender learns of the present one.
             switch message.body {
             case .requestVote: send(.vote(isGranted: false), to: sender)
             case .append(_, _, _, _, let round): send(.mismatch(last: log.lastIndex, round: round), to: sender)
@@ -80,7 +80,7 @@ struct Member {
         }
     }
 
-    /// An interval has passed: a leader gives a sign of life, and a candidate asks again, because messages may be lost.
+    /// Gives a leader's sign of life after an interval, or asks again as a candidate, because messages may be lost.
     mutating func beat() {
         switch role {
         case .follower: break

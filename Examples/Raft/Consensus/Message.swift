@@ -3,17 +3,18 @@ struct Message: Hashable, Sendable {
     enum Body: Hashable, Sendable {
         // MARK: Requests
 
-        /// A candidate asks for a vote. Its log ends there.
+        /// A candidate asks for a vote. Its log ends with the given entry.
         case requestVote(lastIndex: Int, lastTerm: Int)
-        /// A leader adds entries behind the previous one, if that has the term. It has committed up to `commit`.
+        /// A leader adds entries after the previous one, if that has the given term. The leader has committed up to
+        /// `commit`.
         case append(previous: Int, previousTerm: Int, entries: [Entry], commit: Int, round: Int)
 
         // MARK: Answers
 
         case vote(isGranted: Bool)
-        /// The log is that of the leader up to an index.
+        /// The log equals the leader's up to an index.
         case appended(upTo: Int, round: Int)
-        /// The previous entry is not there. The log ends at `last`.
+        /// The previous entry is missing. The log ends at `last`.
         case mismatch(last: Int, round: Int)
     }
 

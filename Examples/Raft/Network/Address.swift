@@ -4,7 +4,7 @@ struct Address: Hashable, Sendable {
     let host: String
     let port: UInt16
 
-    /// Reads `name=host:port`; `nil` if the text is not of this form.
+    /// Creates an address from `name=host:port`; `nil` for a text of any other form.
     init?(_ text: String) {
         let parts = text.split(separator: "=", omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty, !parts[0].contains(" "),

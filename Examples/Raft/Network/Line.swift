@@ -1,8 +1,8 @@
 /// The lines that members and clients exchange.
 enum Line {
-    /// The most bytes of a key or a value.
+    /// The largest number of bytes in a key or a value.
     static let longestWord = 1024
-    /// The most bytes of a line: there is room for a message with all entries of a batch.
+    /// The largest number of bytes in a line, with room for a message with all entries of a batch.
     static let longest = 512 * 1024
 
     static func text(_ line: Span<UInt8>) -> String {

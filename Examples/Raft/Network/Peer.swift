@@ -1,13 +1,13 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// The connection to another member, for requests and the answers to them. It is made again whenever it is lost; a
-/// message meanwhile is lost, which the algorithm allows for.
+/// The connection to another member, for requests and their answers. Lost connections are made again; a message
+/// meanwhile is lost, which the algorithm allows for.
 final class Peer {
     /// Called with each answer.
     var answerHandler: (Message) -> Void = { _ in }
 
-    /// The beginning of the first line; the name of the sender follows.
+    /// The beginning of the first line, before the name of the sender.
     static let greeting = "member "
 
     private let own: String

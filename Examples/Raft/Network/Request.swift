@@ -18,7 +18,7 @@ enum Request: Hashable, Sendable {
 enum Answer: Hashable, Sendable {
     case done
     case value(String?)
-    /// The request is not carried out, also not later. Another member leads, if any.
+    /// The request is not performed, nor will it be. Another member leads, if any.
     case ask(Address?)
     case malformed
 
@@ -35,7 +35,7 @@ enum Answer: Hashable, Sendable {
 }
 
 extension Words {
-    /// A key or a value.
+    /// Takes a key or a value.
     fileprivate mutating func short() throws(Malformed) -> String {
         let word = try next()
         guard word.utf8.count <= Line.longestWord else { throw Malformed() }

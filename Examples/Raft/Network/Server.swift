@@ -2,7 +2,7 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// Serves clients, and the requests of other members, who give their name in their first line. On the node's loop.
+/// Serves clients, and the requests of other members, who give their name in their first line. Used on the node's loop.
 final class Server {
     private let node: Node
     private let loop: RunLoop
@@ -17,7 +17,7 @@ final class Server {
         node.answerHandler = { [unowned self] in members[$1]?.write("\($0.words)\n") }
     }
 
-    /// - Throws: `SystemError` if it cannot listen there.
+    /// - Throws: `SystemError` if the server cannot listen at `address`.
     func listen(on address: Endpoint) throws {
         let listener = try Listener(address: address, on: loop) { [unowned self] listener, descriptor, _ in
             serve(descriptor, from: listener)
@@ -50,7 +50,7 @@ final class Server {
         do { try connection.start() } catch { listener.pause(after: error) }
     }
 
-    /// Answers a client. Its next request waits until then.
+    /// Answers a client, whose next request waits until then.
     private func answer(_ line: String, on connection: Connection) {
         guard let request = try? Request(line) else { return connection.write("\(Answer.malformed.text)\n") }
         connection.pauseReading()

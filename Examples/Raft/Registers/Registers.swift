@@ -1,4 +1,4 @@
-/// The values of keys: the state on which the members agree, because each applies the same commands in the same order.
+/// The values of keys, the state on which the members agree because each applies the same commands in the same order.
 struct Registers {
     private var values: [String: String] = [:]
 

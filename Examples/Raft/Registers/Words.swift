@@ -1,8 +1,8 @@
-/// The words of a line, with spaces between them: the form of requests, of messages and of records in the journal.
+/// The words of a line, separated by spaces: the form of requests, of messages and of records in the journal.
 struct Words {
     private var rest: ArraySlice<Substring>
 
-    /// The line is not one of the kind that was expected.
+    /// The error for a line that is not of the expected kind.
     struct Malformed: Error {}
 
     init(_ line: String) {
@@ -14,7 +14,7 @@ struct Words {
         return String(word)
     }
 
-    /// A number that is not negative.
+    /// Takes a number that is not negative.
     mutating func number() throws(Malformed) -> Int {
         guard let number = Int(try next()), number >= 0 else { throw Malformed() }
         return number

@@ -2,8 +2,7 @@ import Glibc
 import RunLoopKit
 import RunLoopUnix
 
-/// The records of a member in a file, one after another, a line each. One thread at a time may use it; each call waits
-/// for the disk.
+/// The records of a member in a file, one line each. One thread at a time may use it; each call blocks for the disk.
 ///
 /// A line is a checksum and the words of a record. The file is locked as long as it is open.
 final class Journal: @unchecked Sendable {
@@ -13,12 +12,12 @@ final class Journal: @unchecked Sendable {
     /// The number of bytes in complete lines.
     private var length = 0
 
-    /// The file is no journal, or is damaged somewhere else than at its end.
+    /// The error for a file that is no journal, or is damaged other than at its end.
     struct Damaged: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// - Throws: `SystemError` if another process has the file, or if it cannot be created.
+    /// - Throws: `SystemError` if another process has locked the file, or if it cannot be created.
     init(at path: String) throws(SystemError) {
         file = try Disk.current.open(path, .readingAndWritingLocked)
     }
@@ -40,7 +39,7 @@ final class Journal: @unchecked Sendable {
             rest = rest[(end + 1)...]
         }
         length = rest.startIndex
-        // After a crash there are no complete lines behind an incomplete one.
+        // After a crash, no complete lines follow an incomplete one.
         let others = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropFirst()
         if others.contains(where: { Self.words(in: $0) != nil }) {
             throw Damaged(description: "\(file.path):\(lines + 1): damaged")
@@ -53,7 +52,7 @@ final class Journal: @unchecked Sendable {
         return stored
     }
 
-    /// Appends records, and returns when they are on the disk. After an error it is unknown which of them are.
+    /// Appends records, and returns when they are on the disk. After an error, any of them may be.
     func append(_ records: [Record]) throws(SystemError) {
         try write(records.map(\.words).joined(separator: "\n"))
         try file.sync()
@@ -83,7 +82,7 @@ final class Journal: @unchecked Sendable {
 
     // MARK: Lines
 
-    /// The words behind the checksum of a line; `nil` if the checksum is wrong.
+    /// Returns the words after the checksum of a line; `nil` if the checksum is wrong.
     private static func words(in line: some Collection<UInt8>) -> String? {
         let text = String(decoding: line, as: UTF8.self)
         guard let space = text.firstIndex(of: " ") else { return nil }
@@ -91,7 +90,7 @@ final class Journal: @unchecked Sendable {
         return text[..<space] == checksum(words.utf8) ? String(words) : nil
     }
 
-    /// FNV-1a: enough to recognise an incomplete line.
+    /// Returns a checksum by FNV-1a, enough to recognise an incomplete line.
     private static func checksum(_ bytes: some Sequence<UInt8>) -> String {
         let sum = bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return String(sum, radix: 16)

@@ -1,8 +1,9 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// Carries out the effects of a member in their order, the actions after the records before them: nobody may rely on a
-/// vote or an entry that a crash could take back. On the member's loop; a thread beside it waits for the disk.
+/// Carries out the effects of a member in order, the actions after the records before them, so that other members never
+/// rely on a vote or an entry that a crash could take back. Used on the member's loop; another thread waits for the
+/// disk.
 final class Store {
     /// Called with each action.
     var actionHandler: (Action) -> Void = { _ in }
@@ -56,7 +57,7 @@ final class Store {
         proceed()
     }
 
-    /// Waits until a write that has begun is done. No action happens after that.
+    /// Waits until a write that has begun is done, without any actions after that.
     func close() {
         own = nil
         thread.stop()

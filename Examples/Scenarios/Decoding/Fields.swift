@@ -33,7 +33,7 @@ struct Located {
         return array.enumerated().map { Located(place: "\(place)[\($0)]", value: $1) }
     }
 
-    /// A whole number that is not below `least`.
+    /// Returns a whole number that is not below `least`.
     func count(atLeast least: Int) throws(ScenarioError) -> Int {
         let number = try decimal()
         guard let count = Int(number.description), count >= least else {
@@ -42,7 +42,7 @@ struct Located {
         return count
     }
 
-    /// The word of a key that allows only certain words.
+    /// Returns the word of a key that allows only certain words.
     func word<Word: RawRepresentable & CaseIterable>() throws(ScenarioError) -> Word where Word.RawValue == String {
         guard let word = Word(rawValue: try string()) else {
             let words = Word.allCases.map { quoted($0.rawValue) }.joined(separator: " or ")
@@ -51,21 +51,21 @@ struct Located {
         return word
     }
 
-    /// A time in nanoseconds.
+    /// Returns a time in nanoseconds.
     func time() throws(ScenarioError) -> Int64 {
         let number = try decimal()
         guard number >= 0 else { throw fault("must not be negative") }
         return try nanoseconds(number)
     }
 
-    /// The interval of a repeating timer; a value that is not positive becomes 0.1 ms, as in Foundation.
+    /// Returns the interval of a repeating timer; a value that is not positive becomes 0.1 ms, as in Foundation.
     func repeatingInterval() throws(ScenarioError) -> Int64 {
         let number = try decimal()
         let rounded = number > 0 ? try nanoseconds(number) : 0
         return rounded > 0 ? rounded : 100_000
     }
 
-    /// An interval that must be above zero.
+    /// Returns an interval, which must be above zero.
     func sourceInterval() throws(ScenarioError) -> Int64 {
         let interval = try time()
         guard interval > 0 else { throw fault("must be above zero") }
@@ -78,7 +78,7 @@ struct Located {
         return number
     }
 
-    /// The seconds rounded to the nearest nanosecond, computed on the decimal digits of the file.
+    /// Returns the seconds rounded to the nearest nanosecond, computed on the decimal digits of the file.
     private func nanoseconds(_ seconds: Decimal) throws(ScenarioError) -> Int64 {
         // 200 years; sums of a few times must not leave 64 bits.
         guard seconds <= 6_311_520_000 else { throw fault("must not be more than 6311520000 seconds (200 years)") }
@@ -123,7 +123,7 @@ struct Fields {
     func fault(_ reason: String) -> ScenarioError { ScenarioError(place.isEmpty ? "top level" : place, reason) }
 }
 
-/// A mode that is a mode of its own: `common` stands for several and cannot be run in or made common.
+/// Returns a mode other than `common`, which stands for several and cannot be run in or made common.
 func ownMode(_ value: Located) throws(ScenarioError) -> String {
     let mode = try value.name()
     guard mode != "common" else { throw value.fault("\"common\" is not a mode of its own") }

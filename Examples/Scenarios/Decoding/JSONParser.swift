@@ -1,22 +1,22 @@
 internal import FoundationEssentials
 internal import RunLoopKit
 
-/// Reads the values of a JSON text that comes in pieces, and names the line and the column where it is not JSON, and the
-/// line on which the value begins if that is another one.
+/// Reads the values of a JSON text that arrives in pieces. An error names the line and the column of invalid JSON, or
+/// the line on which a value of another kind begins.
 ///
-/// `JSONDecoder` cannot do this: it wants one whole value, on Linux its error has no position, it lets a trailing comma
-/// pass, and of a repeated key it silently keeps one value.
+/// `JSONDecoder` cannot do this: it requires one whole value, on Linux its error has no position, it accepts a trailing
+/// comma, and of a repeated key it silently keeps one value.
 struct JSONParser {
     private static let deepest = 100
 
     /// The next piece of the text; empty at its end.
     private let read: () -> [UInt8]
     private var hasEnded = false
-    /// The text that has been read and is still needed: it holds the whole value being parsed.
+    /// The text read and still needed, which holds the whole value being parsed.
     private(set) var text: [UInt8] = []
     private var position = 0
     private var depth = 0
-    /// The beginning of that value.
+    /// The beginning of the value being parsed.
     private var start = (position: 0, line: 1, column: 1)
 
     init(_ read: @escaping () -> [UInt8]) {
@@ -35,7 +35,7 @@ struct JSONParser {
         return next != nil
     }
 
-    /// The only value of the whole text.
+    /// Returns the only value of the whole text.
     mutating func onlyValue() throws(ScenarioError) -> JSONValue {
         _ = findValue()
         let value = try value()

@@ -1,7 +1,7 @@
-/// The text as a JSON string, in quotes.
+/// Returns the text as a JSON string, in quotes.
 package func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
 
-/// The text with quotes, backslashes and control characters escaped as in JSON. Always one line.
+/// Returns the text with quotes, backslashes and control characters escaped as in JSON. Always one line.
 package func escaped(_ text: String) -> String {
     text.unicodeScalars.reduce(into: "") { result, scalar in
         switch scalar {

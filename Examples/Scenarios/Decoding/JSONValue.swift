@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 
-/// A JSON value as it stands in the file; its expected type is known only to its user.
+/// A JSON value as in the file; only its user knows the expected type.
 enum JSONValue {
     case object([String: JSONValue])
     case array([JSONValue])
     case string(String)
-    /// A number as `Decimal`, because `Double` cannot represent 9.596; `nil` if it is beyond the range of `Decimal`.
+    /// A number as `Decimal`, because `Double` cannot represent 9.596; `nil` if it is out of range.
     case number(Decimal?)
     case bool(Bool)
     case null

@@ -1,15 +1,15 @@
 internal import RunLoopKit
 
 extension Scenario {
-    /// Reads a scenario from the text of a JSON file.
+    /// Creates a scenario from the text of a JSON file.
     package init(json: [UInt8]) throws(ScenarioError) {
         var pieces = [json, []].makeIterator()
         var parser = JSONParser { pieces.next()! }
         try self.init(parser.onlyValue())
     }
 
-    /// Nothing is ignored or guessed: an unknown key, an unknown name and a time before the start are errors that name
-    /// the place.
+    /// Creates a scenario. Nothing is ignored or guessed: an unknown key, an unknown name and a time before the start
+    /// are errors that name the place.
     init(_ value: JSONValue) throws(ScenarioError) {
         let keys = [
             "duration", "commonModes", "timers", "sources", "links", "named", "countdowns", "busy", "runs", "actions",
@@ -30,7 +30,7 @@ extension Scenario {
         try checkActionsNameSomething()
     }
 
-    /// Names are unique among all entries that have one; but a named timer may be scheduled several times.
+    /// Checks that names are unique among all entries that have one; but a named timer may be scheduled several times.
     private func checkNamesAreUnique() throws(ScenarioError) {
         var placeOf: [String: String] = [:]
         func check(_ names: [String], _ list: String) throws(ScenarioError) {

@@ -136,7 +136,7 @@ extension Scenario.ActionEntry {
         }
     }
 
-    /// The timer or the link whose modes change.
+    /// Returns the timer or the link whose modes change.
     private static func item(_ fields: Fields) throws(ScenarioError) -> String {
         guard let link = fields["link"] else { return try fields.required("timer").name() }
         if fields["timer"] != nil { throw fields.fault("expected either timer or link, found both") }

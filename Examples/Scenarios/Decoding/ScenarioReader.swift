@@ -1,6 +1,6 @@
-/// Reads the scenarios of a text that comes in pieces: a single one, or many, such as one a line.
+/// Reads the scenarios of a text that arrives in pieces: a single one, or many, such as one a line.
 ///
-/// It needs no more of the text at a time than a scenario and a piece, and continues after a malformed scenario.
+/// A reader keeps no more of the text at a time than a scenario and a piece, and continues after a malformed scenario.
 package struct ScenarioReader {
     /// A scenario, or the error in it.
     package struct Entry {
@@ -17,12 +17,12 @@ package struct ScenarioReader {
         parser = JSONParser(read)
     }
 
-    /// Whether no more scenarios follow. Reads further if that is not known yet.
+    /// `true` if no more scenarios follow. Reads further if necessary.
     package var isAtEnd: Bool {
         mutating get { !parser.findValue() }
     }
 
-    /// The next scenario; `nil` at the end. A text without any is malformed.
+    /// Returns the next scenario; `nil` at the end. A text without any is malformed.
     package mutating func next() -> Entry? {
         guard !isAtEnd || !hasBegun else { return nil }
         hasBegun = true

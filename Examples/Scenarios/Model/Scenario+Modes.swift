@@ -1,5 +1,5 @@
 extension Scenario {
-    /// Every mode of the scenario: default, and every name that occurs anywhere in it, each once.
+    /// All modes of the scenario: default, and every name that occurs in it, each once.
     package var modes: [String] {
         var names = ["default"] + commonModes
         for timer in timers { names += timer.modes }

@@ -1,5 +1,5 @@
-/// The events of a play as data: which timers there are, when the loop is busy, when it runs in another mode, and which
-/// actions are performed on the timers.
+/// The events of a play as data: the timers, the times when the loop is busy or runs in another mode, and the actions
+/// on the timers.
 ///
 /// Times are nanoseconds from the start. The file format is described in the documentation (The scenario format).
 package struct Scenario: Sendable, Equatable {
@@ -31,7 +31,7 @@ package struct Scenario: Sendable, Equatable {
         self.actions = actions
     }
 
-    /// Whether events name their thread: in scenarios with sources, links, named timers or countdowns.
+    /// `true` if events name their thread: in scenarios with sources, links, named timers or countdowns.
     var namesThreads: Bool { !sources.isEmpty || !links.isEmpty || !named.isEmpty || !countdowns.isEmpty }
 
     /// A timer of the scenario.
@@ -42,7 +42,7 @@ package struct Scenario: Sendable, Equatable {
         /// The effective interval; 0 for a one-shot.
         package var interval: Int64
         package var repeats: Bool
-        /// May contain `common`.
+        /// The modes, which may include `common`.
         package var modes: [String]
         /// The time that each callback works.
         package var busy: Int64
@@ -84,15 +84,15 @@ package struct Scenario: Sendable, Equatable {
         package var name: String
         /// The deadline, absolute.
         package var start: Int64
-        /// 0 for a source that fires once.
+        /// The interval; 0 for a source that fires once.
         package var interval: Int64
         package var leeway: Int64
         package var queue: Queue
         /// The time that each handler works.
         package var busy: Int64
-        /// Whether it is active from the start.
+        /// `true` if the source is active from the start.
         package var isActive: Bool
-        /// The delivery at which it cancels itself in its handler.
+        /// The delivery at which the source cancels itself in its handler.
         package var cancelAfter: Int?
         package var target: Target?
 
@@ -119,11 +119,11 @@ package struct Scenario: Sendable, Equatable {
         package var rate: Int
         /// The preferred frames per second of the link; 0 for all.
         package var preferred: Int
-        /// May contain `common`.
+        /// The modes, which may include `common`.
         package var modes: [String]
         /// The time that each callback works.
         package var busy: Int64
-        /// Whether a frame-rate meter counts its frames.
+        /// `true` if a frame-rate meter counts the link's frames.
         package var hasMeter: Bool
 
         package init(
@@ -167,7 +167,7 @@ package struct Scenario: Sendable, Equatable {
         }
     }
 
-    /// A countdown on the main loop; it waits for a `resume`.
+    /// A countdown on the main loop, which waits for a `resume`.
     package struct CountdownEntry: Sendable, Equatable {
         package enum Pausing: String, Sendable, CaseIterable { case restarting, continuing }
         package var name: String
@@ -190,7 +190,7 @@ package struct Scenario: Sendable, Equatable {
     package struct BusyEntry: Sendable, Equatable {
         package var at: Int64
         package var duration: Int64
-        /// May contain `common`.
+        /// The modes, which may include `common`.
         package var modes: [String]
 
         package init(at: Int64, duration: Int64, modes: [String] = ["default"]) {

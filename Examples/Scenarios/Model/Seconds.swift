@@ -1,4 +1,4 @@
-/// Nanoseconds as seconds, exact: with a minimum number of decimals, and no trailing zeros beyond them.
+/// Returns nanoseconds as seconds, exact: with a minimum number of decimals, and no trailing zeros beyond them.
 package func decimalSeconds(_ nanoseconds: Int64, decimals: Int = 1) -> String {
     let (seconds, rest) = nanoseconds.magnitude.quotientAndRemainder(dividingBy: 1_000_000_000)
     let digits = String(rest)
@@ -7,7 +7,7 @@ package func decimalSeconds(_ nanoseconds: Int64, decimals: Int = 1) -> String {
     return (nanoseconds < 0 ? "-" : "") + "\(seconds)" + (fraction.isEmpty ? "" : ".\(fraction)")
 }
 
-/// Nanoseconds as seconds, rounded to a number of decimals, of which a minimum number stays.
+/// Returns nanoseconds as seconds, rounded to a number of decimals, of which a minimum number stays.
 package func roundedSeconds(_ nanoseconds: Int64, decimals: Int, atLeast least: Int) -> String {
     let unit = (decimals..<9).reduce(Int64(1)) { unit, _ in unit * 10 }
     let (units, rest) = nanoseconds.quotientAndRemainder(dividingBy: unit)

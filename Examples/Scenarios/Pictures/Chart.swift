@@ -29,7 +29,7 @@ struct Chart {
 
         var last: Int64 { first + (count - 1) * step }
 
-        /// The points at least `distance` apart: a thousand circles in one place are one circle.
+        /// Returns the points at least `distance` apart: a thousand circles in one place are one circle.
         func thinned(to distance: Int64) -> StrideThrough<Int64> {
             let every = max(1, distance / step) * step
             return stride(from: first, through: last, by: Int(every))
@@ -61,7 +61,7 @@ struct Chart {
 
     private(set) var length: Int64
     private(set) var bands: [Band] = []
-    /// The main thread first.
+    /// The threads, the main one first.
     private(set) var threads: [ThreadLanes]
 
     var main: ThreadLanes { threads[0] }
@@ -98,7 +98,7 @@ struct Chart {
 
     // MARK: Lanes
 
-    /// The lane of an item on a thread; adds one for a new thread or name.
+    /// Returns the lane of an item on a thread; adds one for a new thread or name.
     private mutating func lane(_ name: String, on thread: String?) -> (thread: Int, lane: Int) {
         let thread = thread ?? "main"
         if !threads.contains(where: { $0.name == thread }) { threads.append(ThreadLanes(name: thread)) }
@@ -162,7 +162,7 @@ struct Chart {
         threads[0].lanes[index].addMissed(from: next, count: count)
     }
 
-    /// Round times for an axis: steps of 1, 2 or 5 and zeros.
+    /// Returns round times for an axis: steps of 1, 2 or 5 and zeros.
     func ticks(atMost count: Int) -> [Int64] {
         var decade: Int64 = 1
         while true {

@@ -10,7 +10,8 @@ struct Plan {
     var busy: Int64 = 0
     var target: String?
     var isInBackground = false
-    /// Whether its due points follow from the scenario alone: it is neither moved, held back nor scheduled anew.
+    /// `true` if the item's due points follow from the scenario alone, because it is neither moved, held back nor
+    /// scheduled anew.
     var hasFixedGrid: Bool
 }
 

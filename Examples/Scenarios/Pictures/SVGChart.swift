@@ -6,7 +6,7 @@ package struct SVGChart {
     private let title: String?
     private let tints: [String: Tint]
 
-    /// Prepares the picture of a scenario and of the events of playing it.
+    /// Creates the picture of a scenario and of the events of playing it.
     package init(scenario: Scenario, events: [ScenarioEvent], title: String? = nil) {
         chart = Chart(scenario: scenario, events: events)
         self.title = title
@@ -17,7 +17,7 @@ package struct SVGChart {
         self.tints = tints
     }
 
-    /// An SVG document with pictures one below the other.
+    /// Returns an SVG document with pictures one below the other.
     package static func document(_ pictures: [SVGChart], title: String = "Timeline") -> String {
         var (body, height) = ("", 0.0)
         for picture in pictures {
@@ -28,7 +28,7 @@ package struct SVGChart {
         return Drawing.document(body, width: width, height: height, title: title)
     }
 
-    /// The picture, and its height.
+    /// Draws the picture, and returns its height.
     private func draw() -> (body: String, height: Double) {
         var drawing = Drawing()
         drawBackground(&drawing)
@@ -78,7 +78,7 @@ package struct SVGChart {
         return Self.plotLeft + part * (Self.plotRight - Self.plotLeft)
     }
 
-    /// The modes: each nested run starts a row lower than the one around it, and extends behind all lanes.
+    /// Draws the modes: each nested run starts a row lower than the one around it, and extends behind all lanes.
     private func drawBackground(_ drawing: inout Drawing) {
         if let title { drawing.text(24, 34, title, size: 17, weight: 600) }
         let outermost = Chart.Band(mode: "default", depth: 0, span: .init(start: 0, end: chart.length))
@@ -125,7 +125,7 @@ package struct SVGChart {
         }
     }
 
-    /// Due points are on the line of the lane, fires above it: a fire on time is right above its due point, and the
+    /// Draws a lane. Due points are on its line, fires above it: a fire on time is right above its due point, and the
     /// line of a late fire leans to the right.
     private func draw(_ lane: Chart.Lane, y top: Double, _ drawing: inout Drawing) {
         let (fireY, dueY) = (top + 28, top + 50)
@@ -151,7 +151,7 @@ package struct SVGChart {
         let positions = fires.map { x($0.t) }
         let nearest = zip(positions, positions.dropFirst()).map { $1 - $0 }.min() ?? .infinity
         let radius = nearest >= 17 ? 8.0 : nearest >= 9 ? 4.5 : 3
-        // Late fires on top of the others; and fires of one look within a pixel of each other are one dot.
+        // Late fires are on top of the others; and fires of one look within a pixel of each other are one dot.
         for look in [Chart.Look.onTime, .manual, .late] {
             var shown = -Double.infinity
             var labelEnd = -Double.infinity
@@ -319,7 +319,7 @@ private struct Drawing {
         """
     }
 
-    /// The approximate length of a text; the fonts of the reader are not known here.
+    /// Returns the approximate length of a text; the fonts of the reader are not known here.
     static func length(_ text: String, size: Double) -> Double { Double(text.count) * size * 0.58 }
 
     static func cut(_ text: String, to length: Double, size: Double) -> String {
@@ -328,5 +328,5 @@ private struct Drawing {
     }
 }
 
-/// A coordinate with at most two decimals, the same on every machine.
+/// Returns a coordinate with at most two decimals, the same on every machine.
 private func px(_ value: Double) -> String { decimalSeconds(Int64((value * 100).rounded()) * 10_000_000, decimals: 0) }

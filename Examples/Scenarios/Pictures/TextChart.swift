@@ -6,7 +6,7 @@ package struct TextChart {
     private let events: [ScenarioEvent]
     private let decimals: Int
 
-    /// Prepares the chart of a scenario and of the events of playing it.
+    /// Creates the chart of a scenario and of the events of playing it.
     package init(scenario: Scenario, events: [ScenarioEvent]) {
         chart = Chart(scenario: scenario, events: events)
         self.events = events
@@ -17,12 +17,12 @@ package struct TextChart {
         decimals = millis ? 3 : micros ? 6 : chart.length >= 1_000_000_000 ? 3 : 9
     }
 
-    /// The chart in at most `width` columns (but at least 40), then the events, one a line, and a legend.
+    /// Returns the chart in at most `width` columns (but at least 40), then the events, one a line, and a legend.
     package func render(width: Int = 100) -> String {
         (rows(width: width) + [""] + list() + ["", TextChart.legend]).joined(separator: "\n") + "\n"
     }
 
-    /// The chart alone, row by row.
+    /// Returns the chart alone, row by row.
     package func rows(width: Int = 100) -> [String] {
         let names = chart.threads.flatMap(\.lanes).map { Self.short(escaped($0.name)) }
         let gutter = (names + ["mode"] + chart.others.map(\.name)).map(\.count).max() ?? 0
@@ -67,7 +67,7 @@ package struct TextChart {
         }
     }
 
-    /// A fire with its due date as far as the chart shows it; everything else in the usual words.
+    /// Returns the words of a fire, with its due date as the chart shows it, or the usual words for other events.
     private func words(_ event: ScenarioEvent) -> String {
         switch event.kind {
         case .fire(let name, let count, _, let due, let missed, let manual):
@@ -111,13 +111,13 @@ private struct Canvas {
         return Int((part * Double(last)).rounded())
     }
 
-    /// The columns from one time to another: at least one, so that nothing short vanishes.
+    /// Returns the columns from one time to another: at least one, so that nothing short vanishes.
     private func columns(_ span: Chart.Span) -> Range<Int> {
         let start = column(span.start)
         return start..<max(start + 1, column(span.end))
     }
 
-    /// The runs at a depth, in one row: the mode that runs in a column is named by its lowest row.
+    /// Returns the runs at a depth, in one row: the mode that runs in a column is named by its lowest row.
     func modes(_ bands: [Chart.Band], depth: Int) -> [Character] {
         var cells = empty
         for band in bands where band.depth == depth {

@@ -1,4 +1,4 @@
-/// The text as the content of an XML element; characters that XML cannot have are replaced.
+/// Returns the text as the content of an XML element; characters that XML cannot have are replaced.
 func xmlEscaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

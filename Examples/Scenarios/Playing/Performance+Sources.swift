@@ -104,7 +104,7 @@ extension Performance {
         }
     }
 
-    /// Counts by name, on any thread.
+    /// A count for each name. Any thread.
     final class Counts: Sendable {
         private let counts = Mutex<[String: Int]>([:])
 
@@ -153,7 +153,7 @@ extension Performance {
     }
 }
 
-/// The mode that the main loop runs in, if the calling thread is the target of `queue` there.
+/// Returns the mode that the main loop runs in, if the calling thread is the target of `queue` there.
 private func runningMode(_ queue: Scenario.Queue) -> String? {
     queue == .main ? RunLoop.current.currentMode?.name ?? "default" : nil
 }

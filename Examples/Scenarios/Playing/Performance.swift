@@ -43,7 +43,7 @@ final class Performance {
         takeDown()
     }
 
-    /// Takes everything down while `self` exists, because deinits of targets call it.
+    /// Removes everything while `self` exists, because deinits of targets call it.
     private func takeDown() {
         for call in calls { call.cancel() }
         for timer in timers.values { timer.invalidate() }
@@ -58,7 +58,7 @@ final class Performance {
         recorder.note(kind)
     }
 
-    /// The mode that the main loop runs in. On its thread.
+    /// The mode that the main loop runs in. Read on its thread.
     var mode: String { loop.currentMode?.name ?? "default" }
 
     // MARK: Delayed calls

@@ -24,7 +24,7 @@ package struct ScenarioExplorer: Sendable {
         exploration.run(check)
     }
 
-    /// A stepper through one schedule.
+    /// Returns a stepper through one schedule.
     package func stepper(_ token: ScheduleToken) -> Exploration.Stepper {
         Exploration.Stepper(Exploration(), token, check)
     }
@@ -38,7 +38,7 @@ package struct ScenarioExplorer: Sendable {
         }
     }
 
-    /// The events of playing one schedule.
+    /// Returns the events of playing one schedule.
     package func replay(_ token: ScheduleToken) -> [ScenarioEvent] {
         let events = Mutex<[ScenarioEvent]>([])
         _ = Exploration().replay(token) { simulation in

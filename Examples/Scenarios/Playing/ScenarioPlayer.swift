@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// Plays a scenario on a real loop or on virtual time, and reports its events.
 ///
-/// It is built on the library's public interface, with one exception: on a scaled clock a second of a display is scaled
-/// too, and only this package can make such a `FrameClock` and `FrameRateMeter`.
+/// The player is built on the library's public interface, with one exception: on a scaled clock a second of a display
+/// is scaled too, and only this package can make such a `FrameClock` and `FrameRateMeter`.
 package struct ScenarioPlayer: Sendable {
     private let scenario: Scenario
     private let clock: Testbed.Clock

@@ -27,7 +27,7 @@ package final class Testbed {
         times = Times(clock: loop.remote, start: loop.now, scale: scale, workOnClock: work)
     }
 
-    /// Makes the testbed of a simulation; its time begins now. On the simulation's main thread.
+    /// Creates the testbed of a simulation, whose time begins now. Call on the simulation's main thread.
     convenience init(_ simulation: Simulation) {
         self.init(loop: simulation.loop, scale: 1, yield: simulation.yield) { simulation.spend($0) }
     }
@@ -62,17 +62,17 @@ package final class Testbed {
             if nanoseconds > 0 { workOnClock(duration(nanoseconds)) }
         }
 
-        /// The instant on the loop's clock.
+        /// Returns the instant on the loop's clock.
         package func instant(_ nanoseconds: Int64) -> RunLoop.Instant {
             start + duration(nanoseconds)
         }
 
-        /// The duration on the loop's clock.
+        /// Returns the duration on the loop's clock.
         package func duration(_ nanoseconds: Int64) -> Duration {
             .nanoseconds(scale == 1 ? nanoseconds : Int64((Double(nanoseconds) * scale).rounded()))
         }
 
-        /// The time of an instant, from the start.
+        /// Returns the time of an instant, from the start.
         package func time(of instant: RunLoop.Instant) -> Int64 {
             let elapsed = instant.nanoseconds - start.nanoseconds
             return scale == 1 ? elapsed : Int64((Double(elapsed) / scale).rounded())

@@ -1,20 +1,20 @@
 public import RunLoopKit
 
-/// The calls before, during and after drags, and the rules that they follow. A value and `Sendable`.
+/// The calls before, during and after drags, and the rules that they follow. A `Sendable` value.
 public struct DragReport: Sendable, CustomStringConvertible {
     /// A fire of a timer.
     public struct Fire: Sendable, Hashable {
-        /// When it came, and the date of the grid that it is for: the first one that had passed.
+        /// The time of the fire, and the first date of the grid that had passed.
         public let date, due: RunLoop.Instant
-        /// The dates after that one which had passed as well.
+        /// The number of later dates that had passed as well.
         public let missed: Int
 
-        /// The fire of the timer whose callback runs.
+        /// Creates the fire of the timer whose callback runs.
         public init(of timer: Timer, at date: RunLoop.Instant) {
             self.init(date: date, due: timer.fireDate, missed: timer.missedFires)
         }
 
-        /// A fire.
+        /// Creates a fire.
         public init(date: RunLoop.Instant, due: RunLoop.Instant, missed: Int) {
             (self.date, self.due, self.missed) = (date, due, missed)
         }
@@ -24,7 +24,7 @@ public struct DragReport: Sendable, CustomStringConvertible {
     public struct Drag: Sendable, Hashable {
         public let begin, end: RunLoop.Instant
 
-        /// A drag from one date to another.
+        /// Creates a drag from one date to another.
         public init(begin: RunLoop.Instant, end: RunLoop.Instant) {
             (self.begin, self.end) = (begin, end)
         }
@@ -34,11 +34,11 @@ public struct DragReport: Sendable, CustomStringConvertible {
 
     /// The time between two fires of both timers.
     public let interval: Duration
-    /// Whether there is to be a drag.
+    /// A Boolean value that indicates whether a drag is expected.
     public let hasDrags: Bool
     /// The drags that have ended.
     public var drags: [Drag] = []
-    /// The fires of the timer in the default mode, and of the one in the common modes.
+    /// The fires of the timer in the default mode, and of the timer in the common modes.
     public var usual: [Fire] = []
     public var common: [Fire] = []
     /// The dates of the frames, and of the calls of both display links: every frame in the common modes, and every other frame
@@ -47,14 +47,14 @@ public struct DragReport: Sendable, CustomStringConvertible {
     public var commonCalls: [RunLoop.Instant] = []
     public var usualCalls: [RunLoop.Instant] = []
 
-    /// A report without calls.
+    /// Creates a report without calls.
     public init(interval: Duration, hasDrags: Bool = true) {
         (self.interval, self.hasDrags) = (interval, hasDrags)
     }
 
     // MARK: Rules
 
-    /// The rules that are broken, as sentences; none if all is well.
+    /// The broken rules, as sentences; empty if all are kept.
     public var faults: [String] {
         var faults: [String] = []
         for (name, fires) in [("the default timer", usual), ("the common timer", common)] {

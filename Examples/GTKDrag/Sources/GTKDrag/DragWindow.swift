@@ -4,8 +4,8 @@ internal import Glibc
 internal import RunLoopGLib
 internal import RunLoopKit
 
-/// A window with a slider, a list, and three labels: clocks in the default mode and in the common modes, and the frames of
-/// display links. It belongs to the main thread, and lives as long as the process.
+/// A window with a slider, a list, and three labels: clocks in the default mode and in the common modes, and the frames
+/// of display links. Used on the main thread; lives as long as the process.
 final class DragWindow {
     private static let tracking: RunLoop.Mode = "tracking"
 
@@ -20,7 +20,7 @@ final class DragWindow {
 
     private var isPressed = false
     private var isTracking = false
-    /// How many drags or frames end the program, and where pictures go.
+    /// The number of drags or frames that ends the program, and the path for pictures.
     private let drags: Int?
     private let mostFrames: Int?
     private let pictures: String?
@@ -63,7 +63,7 @@ final class DragWindow {
         gtk_window_present(drag_window(window))
     }
 
-    /// Runs until the window is closed, or until the last drag is a second ago.
+    /// Runs until the window is closed, or until a second after the last drag.
     func run() {
         loop.run(in: .default)
         frames.wantedHandler = nil
@@ -134,7 +134,7 @@ final class DragWindow {
     }
 
     private func frameBegan(_ clock: OpaquePointer) {
-        // GDK counts microseconds on the clock that the loop has, too.
+        // GDK counts microseconds on the loop's clock, too.
         let time = gdk_frame_clock_get_frame_time(clock)
         var interval = 0
         gdk_frame_clock_get_refresh_info(clock, time, &interval, nil)
@@ -180,7 +180,7 @@ final class DragWindow {
 
     // MARK: For the script
 
-    /// Says where the slider and the list's scroll bar are, for a program that moves the pointer.
+    /// Prints the places of the slider and the list's scroll bar, for a program that moves the pointer.
     private func tellPlaces() {
         guard drags != nil else { return }
         var (x, y) = (0.0, 0.0)

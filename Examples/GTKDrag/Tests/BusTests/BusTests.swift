@@ -5,7 +5,7 @@ import RunLoopKit
 import Synchronization
 import Testing
 
-/// A client of the bus, and the words that its callbacks have seen. It belongs to the loop's thread.
+/// A client of the bus, and the words that its callbacks have seen. Used on the loop's thread.
 private final class Client {
     let loop: RunLoop
     var words: [String] = []
@@ -24,7 +24,7 @@ private final class Client {
 
 private let service = "org.freedesktop.DBus"
 
-/// Asks the bus something, and notes the words of the answer.
+/// Calls a method on the bus, and notes the words of the answer.
 private func call(_ connection: OpaquePointer, _ method: String, _ arguments: OpaquePointer?, for client: Client) {
     g_dbus_connection_call(
         connection, service, "/org/freedesktop/DBus", service, method, arguments, nil, G_DBUS_CALL_FLAGS_NONE, -1, nil,
@@ -38,7 +38,7 @@ private func call(_ connection: OpaquePointer, _ method: String, _ arguments: Op
         }, Unmanaged.passUnretained(client).toOpaque())
 }
 
-/// A client of a bus, on a thread whose loop has a main context.
+/// Runs a client of a bus, on a thread whose loop has a main context.
 private func talk(to address: String, on loop: RunLoop) -> String {
     let context = g_main_context_new()
     defer { g_main_context_unref(context) }
@@ -63,7 +63,7 @@ private func talk(to address: String, on loop: RunLoop) -> String {
     let name: [OpaquePointer?] = [g_variant_new_string("org.example.Drag"), g_variant_new_uint32(0)]
     call(
         connection, "RequestName", name.withUnsafeBufferPointer { g_variant_new_tuple($0.baseAddress, 2) }, for: client)
-    // The loop's own work is beside it.
+    // The loop's own work, beside the bus.
     var fires = 0
     let timer = Timer(timeInterval: .microseconds(100), repeats: true) { _ in fires += 1 }
     loop.add(timer, forMode: .common)
@@ -88,7 +88,7 @@ private struct Bus {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // Whoever waits for the end of the test's output does not wait for the bus.
+        // A process that waits for the end of the test's output does not wait for the bus.
         for descriptor in 0...2 as ClosedRange<Int32> {
             posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_RDWR, 0)
         }

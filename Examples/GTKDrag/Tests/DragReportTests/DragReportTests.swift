@@ -3,7 +3,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-/// The same timers and links as in the window, with a drag from 1 s to 4.2 s, on virtual time.
+/// Returns a report of the window's timers and links, with a drag from 1 s to 4.2 s, on virtual time.
 private func report(_ change: (inout DragReport) -> Void = { _ in }) -> DragReport {
     withSimulation { simulation in
         let loop = simulation.loop

@@ -15,7 +15,7 @@ final class Display {
         (self.display, self.loop) = (display, loop)
         let registry = wl_display_get_registry(display)
         wl_registry_add_listener(registry, registryListener, Unmanaged.passUnretained(self).toOpaque())
-        // The compositor tells its globals, and the answer to the round trip after them.
+        // The compositor announces its globals before it answers the round trip.
         wl_display_roundtrip(display)
         try loop.setPollFunction { [unowned self] in poll($0, $1) }
     }
@@ -35,9 +35,9 @@ final class Display {
             },
             global_remove: { _, _, _ in }))
 
-    /// Waits in the loop's place, as the page of `wl_display_prepare_read_queue` says it.
+    /// Waits in the loop's place, as the documentation of `wl_display_prepare_read_queue` demands.
     private func poll(_ loopDescriptor: Int32, _ mayWait: Bool) -> RunLoop.PollResult {
-        // Not if there are events that have been read and not dispatched. Nothing must be waited for then.
+        // Not if there are events that were read and not dispatched, because then nothing must be waited for.
         let isPrepared = wl_display_prepare_read(display) == 0
         // Requests that do not fit into the socket are sent when it is writable again.
         let isFull = wl_display_flush(display) < 0 && errno == EAGAIN
@@ -59,8 +59,8 @@ final class Display {
         return ready[1].revents != 0 ? .ready : .notReady
     }
 
-    /// Has the pass dispatch events. Not here, because a listener may run the loop, in the tracking mode for example. That run
-    /// posts blocks of its own, and libwayland allows it to dispatch within a listener.
+    /// Makes the pass dispatch events. Not here, because a listener may run the loop, in the tracking mode for example.
+    /// That run posts blocks of its own, and libwayland allows it to dispatch within a listener.
     private func postDispatch() {
         guard !isPosted else { return }
         isPosted = true
@@ -71,7 +71,7 @@ final class Display {
     }
 }
 
-/// A listener at an address for ever, where libwayland looks for it.
+/// Returns a listener at an address that stays valid forever, where libwayland looks for it.
 func kept<Listener>(_ listener: Listener) -> UnsafePointer<Listener> {
     let pointer = UnsafeMutablePointer<Listener>.allocate(capacity: 1)
     pointer.initialize(to: listener)

@@ -11,7 +11,7 @@ struct Report: CustomStringConvertible {
     var usualCalls: [Frame] = []
     var commonCalls: [Frame] = []
 
-    /// Which rules were broken.
+    /// The broken rules.
     var faults: [String] {
         var faults: [String] = []
         if commonCalls != frames { faults.append("the common link was not called once in each frame") }

@@ -2,13 +2,13 @@ import CWayland
 import Glibc
 import RunLoopKit
 
-/// A window with two bars, drawn in memory that it shares with the compositor. The compositor says when to draw the next
-/// frame, and that is a frame of ``frames``.
+/// A window with two bars, drawn in memory that it shares with the compositor. The compositor reports when to draw the
+/// next frame, which is a frame of ``frames``.
 final class Window {
     let frames = FrameSource()
-    /// Called after the links in each frame. It may run the loop.
+    /// Called after the links in each frame. The handler may run the loop.
     var frameHandler: (RunLoop.Instant) -> Void = { _ in }
-    /// Where the bars are, from the left.
+    /// The places of the bars, from the left.
     var places = [0, 0]
 
     private static let (width, height) = (400, 120)
@@ -27,7 +27,7 @@ final class Window {
     private struct Buffer {
         let proxy: OpaquePointer
         let pixels: UnsafeMutableBufferPointer<UInt32>
-        /// Whether the compositor reads it.
+        /// `true` while the compositor reads the buffer.
         var isBusy = false
     }
 
@@ -55,10 +55,11 @@ final class Window {
 
     // MARK: Frames
 
-    /// The compositor has shown what was committed, and asks for the next frame.
+    /// Reacts to the compositor's request for the next frame, after it has shown the last commit.
     ///
-    /// The time of a callback has no defined beginning, but it rises with the dates of the frames. So a date is that of the
-    /// frame before and the time between the two, or now if that is earlier, as it is after a first callback that was late.
+    /// The time of a callback has no defined beginning, but it rises with the dates of the frames. So a frame's date is
+    /// the previous frame's date plus the time between the two, or now if that is earlier, as it is after a late first
+    /// callback.
     private func frameBegan(_ time: UInt32) {
         isWaitingForFrame = false
         let now = loop.now
@@ -75,7 +76,7 @@ final class Window {
             Window.of(context).frameBegan(time)
         })
 
-    /// The time between frames, which a `wl_surface.frame` callback does not tell.
+    /// Receives the time between frames, which a `wl_surface.frame` callback does not report.
     private let feedbackListener = kept(
         wp_presentation_feedback_listener(
             sync_output: { _, _, _ in },
@@ -116,7 +117,7 @@ final class Window {
             window.commit()
         })
 
-    /// The events of the first version; later ones have more.
+    /// The listener for the events of the first version; later versions have more.
     private let toplevelListener = {
         var listener = xdg_toplevel_listener()
         listener.configure = { _, _, _, _, _ in }
@@ -126,7 +127,7 @@ final class Window {
 
     // MARK: Pixels
 
-    /// Two, so that one can be drawn in while the compositor reads the other.
+    /// Makes two buffers, so that one can be drawn in while the compositor reads the other.
     private func makeBuffers() {
         let (count, size) = (2, Self.width * Self.height * 4)
         let descriptor = make_memory(count * size)

@@ -1,7 +1,7 @@
-// A window of a Wayland compositor without a toolkit. The compositor's frame callbacks are the frames of two display links,
-// and each link moves a bar. From the 61st frame to the 120th the loop runs in the tracking mode, as it does while a user
-// drags, and the bar of the default mode stops. After 180 frames the program says how often the links were called, and ends
-// with status 1 if a rule was broken.
+// A window of a Wayland compositor without a toolkit. The compositor's frame callbacks are the frames of two display
+// links, and each link moves a bar. From the 61st frame to the 120th the loop runs in the tracking mode, as it does
+// while a user drags, and the bar of the default mode stops. After 180 frames the program prints the number of calls of
+// each link, and ends with status 1 if a rule was broken.
 
 import Glibc
 import RunLoopKit
