@@ -10,7 +10,7 @@ private func start(_ arguments: [String], _ variables: [String: String?] = [:]) 
         standardOutput: .pipe, standardError: .null)
 }
 
-/// The lines of a program's output, which is short enough to wait in the pipe, and its end.
+/// Returns the lines of a program's output, which is short enough to wait in the pipe, and its end.
 private nonisolated(nonsending) func end(of child: ChildProcess) async throws -> ([Substring], ChildProcess.ExitStatus)
 {
     let status = try await child.exit()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import DNSForwarder
 
-/// A query for the address of a name, or an answer to it.
+/// Returns a query for the address of a name, or an answer to it.
 private func message(_ number: UInt16, _ name: String, answer: (time: UInt32, address: [UInt8])? = nil) -> [UInt8] {
     var bytes = [UInt8(number >> 8), UInt8(truncatingIfNeeded: number), answer == nil ? 1 : 0x81, 0, 0, 1]
     bytes += [0, answer == nil ? 0 : 1, 0, 0, 0, 0]
@@ -19,11 +19,11 @@ private func message(_ number: UInt16, _ name: String, answer: (time: UInt32, ad
     return bytes + [0xc0, 12, 0, 1, 0, 1] + time + [0, 4] + answer.address
 }
 
-/// The record of options of a client with that much memory.
+/// Returns the options record of a client with `room` bytes of memory.
 private func options(_ room: Int) -> [UInt8] { [0, 0, 41, UInt8(room >> 8), UInt8(room & 0xff), 0, 0, 0, 0, 0, 0] }
 
 extension [UInt8] {
-    /// The same message with a further record behind the others.
+    /// Returns the message with a further record after the others.
     fileprivate func with(_ record: [UInt8]) -> [UInt8] {
         var bytes = self + record
         bytes[11] += 1
@@ -31,7 +31,7 @@ extension [UInt8] {
     }
 }
 
-/// A server that knows every name for five minutes.
+/// Runs a server that knows every name for five minutes.
 @Sendable private func serve(
     _ last: UInt8, _ queries: Log<String>, _ ports: Log<UInt16>
 ) -> @Sendable (RunLoop) throws -> Void {
@@ -100,7 +100,7 @@ struct DNSForwarderTests {
         let network: SimulatedNetwork
         let servers: [SimulatedHost]
         let queries = Log<String>()
-        /// The ports that the servers were asked from.
+        /// The ports from which the servers were asked.
         let ports = Log<UInt16>()
         let forwarder: DNSForwarder
         let client: Client
@@ -194,7 +194,7 @@ struct DNSForwarderTests {
             for number in 1...20 as ClosedRange<UInt16> { scene.client.ask(number, "name\(number)") }
             scene.advance(.seconds(1))
             #expect(scene.client.answers.count == 20 && Set(scene.ports.entries).count == 20)
-            // An answer that comes later finds nothing: the server's system learns that.
+            // A later answer finds no socket, which the server's system learns.
             let probe = try DatagramSocket(
                 peer: Endpoint("127.0.0.1", port: scene.ports.entries[0]), on: simulation.loop
             ) { _, _, _ in }
@@ -218,7 +218,7 @@ struct DNSForwarderTests {
                 for _ in 0..<3 { scene.client.ask(number, "a", tries: 1) }
             }
             scene.advance(.seconds(1))
-            // They learn at once that there are too many.
+            // The clients learn at once that there are too many.
             #expect(Set(scene.client.answers.keys) == Set(most..<most + 10))
             scene.advance(.seconds(20))
             #expect(scene.client.answers.count == Int(most) + 10)
@@ -253,13 +253,13 @@ struct DNSForwarderTests {
             scene.advance(.seconds(1))
             let whole = try #require(scene.client.answers[1])
             #expect(whole.count > 3000 && whole[2] & 2 == 0 && whole.suffix(11) == options(4096)[...])
-            // All from what is kept.
+            // All from the cache.
             scene.client.send(message(2, "a"))
             scene.client.send(message(3, "a").with(options(1232)))
             scene.client.send(message(4, "a").with(options(100)))
             scene.advance(.seconds(1))
             #expect(scene.queries.text == "1" && scene.forwarder.hits == 3)
-            // Their own question, with the mark of more.
+            // The client's own question, with the mark for more.
             var cut = message(2, "a")
             cut[2] = 0x83
             #expect(scene.client.answers[2] == cut)

@@ -24,7 +24,7 @@ private final class ProxyUnderTest {
         _ = try? child.kill(.kill)
     }
 
-    /// Bytes of memory that the process has in use.
+    /// The number of bytes of memory that the process has in use.
     var memory: Int {
         let words = contents(of: "/proc/\(child.processIdentifier)/statm").split(separator: " ")
         return (words.count > 1 ? Int(words[1]) ?? 0 : 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
@@ -60,7 +60,7 @@ struct ProxyTests {
     private var loop: RunLoop { .current }
     private let made = Made()
 
-    /// The objects of a test, to be closed at its end, because other tests use the loop of the thread, too.
+    /// The objects of a test, closed at its end, because other tests use the loop of the thread, too.
     private final class Made {
         var listeners: [Listener] = []
         var ends: [End] = []
@@ -168,7 +168,7 @@ struct ProxyTests {
 
     @Test("a client whose host is not there is reset; one that leaves before ends the attempt")
     func noHost() throws {
-        // Nobody listens there, so the kernel refuses.
+        // Without a listener there, the kernel refuses.
         let taken = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, _, _ in }
         let port = taken.address.port!
         taken.close()
@@ -203,7 +203,7 @@ struct ProxyTests {
     func burst() throws {
         let (reading, writing) = makePipe()
         defer { for end in [reading, writing] { close(end) } }
-        // It is full from the start.
+        // The pipe is full from the start.
         _ = fcntl(writing, F_SETFL, O_NONBLOCK)
         while write(writing, [0], 1) == 1 {}
         _ = fcntl(writing, F_SETFL, 0)

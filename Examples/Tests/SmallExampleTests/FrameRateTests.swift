@@ -7,11 +7,11 @@ import Testing
 struct FrameRateTests {
     @Test("the colour goes from red at 12 to green at 60, saturated and nearly bright")
     func colour() throws {
-        /// A reading of this many frames in a second.
+        /// Returns a reading of this many frames in a second.
         func reading(_ frames: Int) throws -> FrameRateMeter.Reading {
             var meter = FrameRateMeter()
             var reading = meter.frame(at: RunLoop.Instant(nanoseconds: 0))
-            // The last one is measured; without any, the second is a million seconds long.
+            // The last frame is measured; without any, the second is a million seconds long.
             for frame in 1...max(1, frames) {
                 let time = frames == 0 ? 1_000_000_000_000_000 : 1_000_000_000 * frame / frames
                 reading = meter.frame(at: RunLoop.Instant(nanoseconds: Int64(time)))

@@ -15,7 +15,7 @@ private final class Clients: Sendable {
     init(_ address: Endpoint, count: Int) {
         for _ in 0..<count {
             let thread = PlainThread { [self] in
-                // Signals of other tests must not interrupt it.
+                // Signals of other tests must not interrupt the client.
                 var all = sigset_t()
                 sigfillset(&all)
                 pthread_sigmask(SIG_SETMASK, &all, nil)
@@ -25,7 +25,7 @@ private final class Clients: Sendable {
         }
     }
 
-    /// - Returns: the error, if there was one.
+    /// - Returns: the error, if any.
     private func request(_ address: Endpoint) -> String? {
         let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }

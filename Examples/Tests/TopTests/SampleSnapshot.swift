@@ -1,6 +1,6 @@
 import RunLoopConsole
 
-/// A snapshot of a process with three loops: one with a deadlock, one that is blocked, one with a leak.
+/// Returns a snapshot of a process with three loops: one with a deadlock, one that is blocked, one with a leak.
 func sampleSnapshot(number: Int = 1, loops: Int = 3) throws -> Console.Snapshot {
     func loop(_ name: String, _ state: String, _ rest: String) -> String {
         let lists = ["handlers", "lines", "due", "connections", "tasks"].filter { !rest.contains("\"\($0)\":[") }

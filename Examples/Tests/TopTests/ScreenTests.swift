@@ -83,7 +83,7 @@ struct ScreenTests {
         #expect(handlers().count == 1 && !text(screen).contains("3.10 s  timer \"stuck\""))
         screen.goesOn(.escape)
         #expect(text(screen).contains("3.10 s  timer \"stuck\""))
-        // While it is typed, letters are no commands.
+        // While the filter is typed, letters are no commands.
         for key in [Key.function(4), .character("q"), .escape] { screen.goesOn(key) }
         #expect(screen.filter.isEmpty)
     }

@@ -87,7 +87,7 @@ private final class PseudoTerminal {
 
     /// Waits for the end of the program.
     ///
-    /// - Returns: its status as `waitpid` says it.
+    /// - Returns: the program's status, as `waitpid` reports it.
     func end() -> Int32 {
         var status: Int32 = 0
         _ = eventually("the program ends") {
@@ -99,7 +99,7 @@ private final class PseudoTerminal {
         return status
     }
 
-    /// Whether the terminal is as it was, and shows the screen of before.
+    /// `true` if the terminal is restored, and shows the former screen.
     var isRestored: Bool {
         var now = termios()
         tcgetattr(slave, &now)

@@ -14,7 +14,8 @@ struct FlightPageTests {
         }
     }
 
-    /// A second with a slow block, a late timer, a nested run and a call that is under way at the end.
+    /// Returns the flight of a second with a slow block, a late timer, a nested run and a call that is under way at the
+    /// end.
     private func second() throws -> Flight {
         var flight: Result<Flight, any Error>?
         _ = try withSimulation { simulation in

@@ -30,13 +30,13 @@ final class CronUnderTest {
             ] + arguments,
             environment: .updating(environment.merging(["OUT": directory["out"]]) { first, _ in first }),
             standardInput: .null, standardError: .descriptor(logFile))
-        // It listens when a connection succeeds.
+        // Cron listens once a connection succeeds.
         try #require(becomes { (try? ask("status"))?.last == "OK" }, "\(log)")
     }
 
     deinit {
         _ = try? child.kill(.kill)
-        // Under a sanitizer the daemon is checked too.
+        // A sanitizer checks the daemon, too.
         #expect(!log.contains("Sanitizer"), "\(log)")
     }
 
@@ -56,7 +56,7 @@ final class CronUnderTest {
     /// The log so far.
     var log: String { contents(of: directory["log"]) }
 
-    /// The lines that its jobs have written into the file `$OUT`.
+    /// The lines that the daemon's jobs have written into the file `$OUT`.
     var out: [String] { contents(of: directory["out"]).split(separator: "\n").map(String.init) }
 
     // MARK: Its control socket
@@ -82,8 +82,8 @@ final class CronUnderTest {
         #expect(try ask("run \(name)") == ["OK"], sourceLocation: sourceLocation)
     }
 
-    /// The entry of a job in `list`, without its name and next date: `idle runs=1 failed=0 skipped=0 missed=0`, for
-    /// example.
+    /// Returns the entry of a job in `list`, without its name and next date: `idle runs=1 failed=0 skipped=0 missed=0`,
+    /// for example.
     func state(of name: String) throws -> String? {
         try ask("list").first { $0.hasPrefix(name + " ") }?.split(separator: " ").dropFirst()
             .filter { !$0.hasPrefix("next=") }.joined(separator: " ")
@@ -106,7 +106,7 @@ final class CronUnderTest {
     }
 }
 
-/// Waits until a condition holds; `false` if it does not come to hold.
+/// Waits until a condition holds; returns `false` if it never does.
 func becomes(_ isSo: () -> Bool) -> Bool {
     for _ in 0..<4_000 {
         if isSo() { return true }

@@ -29,7 +29,7 @@ struct DaemonTests {
         #expect(try cron.wait() == .exited(0))
         #expect(manager.hears("STOPPING=1"))
         #expect(access(directory["control"], F_OK) != 0, "the socket is removed")
-        // A run for each second, in their order, and each has the date that it runs for.
+        // A run for each second, in order, each with the date that it runs for.
         let dates = cron.out.compactMap { line in line.split(separator: " ").last.map(String.init) }
         #expect(dates == Set(dates).sorted() && cron.out.allSatisfy { $0.hasPrefix("tick 2") }, "\(cron.out)")
     }
@@ -135,7 +135,7 @@ struct DaemonTests {
     @Test("dates that were missed are made up for as the job says, once, also if the daemon is killed then")
     func missed() throws {
         let directory = TemporaryDirectory()
-        // A period with a date some minutes or hours ago, so that none comes during the test.
+        // A period with a date some minutes or hours ago, so that none falls into the test.
         let period = (RunLoop.current.wallTime.secondsSince1970 - 100) / 10_000
         let date = { RunLoop.WallTime(secondsSince1970: (10_000 - $0) * period) }
         let table = """

@@ -7,8 +7,8 @@ import RunLoopUnix
 
 /// Six minutes of Cron around half past two at night, with a few jobs.
 ///
-/// The night is open, and in the first half also how long each command takes and whether the clock is set. Also open
-/// are the times when the host crashes, when the daemon is stopped, and when it gets another table.
+/// The night is open, and in the first half also the length of each command, and a change of the clock. Also open are
+/// the times when the host crashes, when the daemon is stopped, and when it gets another table.
 struct ExploredCron {
     private static let table = """
         minutes   * * * * *   limit=90s     work 5 100
@@ -25,7 +25,7 @@ struct ExploredCron {
         "2026-01-10T01:29:23Z", "2026-10-25T01:29:23Z", "2026-10-25T00:29:23Z", "2026-03-29T00:59:23Z",
     ]
 
-    /// From then on there is time to make up for missed dates.
+    /// The beginning of a time in which missed dates can be made up for.
     private static let calm = RunLoop.Instant(nanoseconds: 160_000_000_000)
 
     /// A broken promise.
@@ -54,9 +54,9 @@ struct ExploredCron {
         for number in 1...12 {
             simulation.advance(by: .seconds(30))
             cron.look()
-            // The service manager starts it again.
+            // The service manager starts the daemon again.
             if !cron.host.isRunning { cron.begin() }
-            // Not at the moment when the daemon begins: its view of that moment is not known.
+            // Not at the moment when the daemon begins, because its view of that moment is not known.
             simulation.advance(by: .seconds(1))
             if step != 0, number == moment { cron.setClock(to: cron.host.wallTime + .seconds(step)) }
         }

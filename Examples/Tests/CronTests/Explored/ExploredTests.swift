@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Cron, explored")
 struct ExploredTests {
-    /// Tries the number of schedules in `SCHEDULES`, such as `SCHEDULES=10000`.
+    /// The number of schedules is in `SCHEDULES`, such as `SCHEDULES=10000`.
     @Test("each date has its run or a reason for none, and nothing runs that should not")
     func promises() async {
         let schedules = amount(of: "SCHEDULES", usually: 32)

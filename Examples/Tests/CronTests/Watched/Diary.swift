@@ -7,24 +7,24 @@ struct Diary {
     /// A command that has begun.
     struct Run {
         let name: String
-        /// The date that it received.
+        /// The date that the command received.
         let date: RunLoop.WallTime
         let start: RunLoop.Instant
-        /// The time when it intended to end.
+        /// The time when the command intended to end.
         let planned: RunLoop.Instant
         let isStubborn: Bool
-        /// The times when it was asked to end, and when it ended by itself; `nil` if that has not happened.
+        /// The times when the command was asked to end, and when it ended by itself; `nil` if that has not happened.
         var asked: RunLoop.Instant?
         var end: RunLoop.Instant?
     }
 
     var runs: [Run] = []
-    /// The tables that the daemon was to have, with the times from which it was to have them.
+    /// The tables that the daemon should have had, with the times from which it should.
     var tables: [(from: RunLoop.Instant, table: JobTable)] = []
     /// A period in which the daemon ran, and was not asked to stop.
     struct Life {
         let time: ClosedRange<RunLoop.Instant>
-        /// Whether it was asked to stop, so that running commands may continue for a while.
+        /// `true` if the daemon was asked to stop, so that running commands may continue for a while.
         let hasStopped: Bool
     }
 
@@ -46,7 +46,7 @@ struct Diary {
         clock.append((instant, time))
     }
 
-    /// The first instant when the clock showed this time, or a later one.
+    /// Returns the first instant when the clock showed this time, or a later one.
     func instant(of time: RunLoop.WallTime) -> RunLoop.Instant {
         for (index, segment) in clock.enumerated() {
             let instant = max(segment.at, segment.at + (time - segment.time))
@@ -55,7 +55,7 @@ struct Diary {
         return .distantFuture
     }
 
-    /// The time that the clock showed.
+    /// Returns the time that the clock showed.
     func time(at instant: RunLoop.Instant) -> RunLoop.WallTime {
         let segment = clock.last { $0.at <= instant }!
         return segment.time + (instant - segment.at)

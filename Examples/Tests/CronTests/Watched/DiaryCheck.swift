@@ -7,9 +7,9 @@ final class DiaryCheck {
     private(set) var failures: [String] = []
     private let diary: Diary
     private let periods: [Period]
-    /// The runs of a job, in their order.
+    /// The runs of a job, in order.
     private var runs: [String: [Run]] = [:]
-    /// The ends of the things that a run may have waited for: a run in its place, a full disk, a time without a daemon.
+    /// The ends of everything that a run may have waited for: a run in its place, a full disk, a time without a daemon.
     private var releases: [RunLoop.Instant] = []
 
     /// A period in which a job was in the table with the same dates.
@@ -22,7 +22,7 @@ final class DiaryCheck {
     private struct Run {
         let date: RunLoop.WallTime
         let start: RunLoop.Instant
-        /// At the latest.
+        /// The latest possible end.
         let end: RunLoop.Instant
     }
 
@@ -83,7 +83,7 @@ final class DiaryCheck {
         runs[run.name, default: []].append(Run(date: run.date, start: run.start, end: checkedEnd(run, what)))
     }
 
-    /// The end of a run: by itself, because it was asked to, or with the daemon.
+    /// Returns the end of a run: by itself, on request, or with the daemon.
     private func checkedEnd(_ run: Diary.Run, _ what: String) -> RunLoop.Instant {
         guard let life = diary.lives.first(where: { $0.time.contains(run.start) }) else {
             fail("\(what) was begun while there was no daemon")
@@ -105,7 +105,7 @@ final class DiaryCheck {
         return min(run.isStubborn ? latest : run.asked ?? latest, run.planned)
     }
 
-    /// The limits that the run may have had: that of the table, or the one before.
+    /// Returns the limits that the run may have had, from the present table or the previous one.
     private func limits(of run: Diary.Run) -> [Duration] {
         diary.tables.indices.filter {
             diary.tables[$0].from <= run.start
@@ -154,8 +154,8 @@ final class DiaryCheck {
         }
     }
 
-    /// The instant from which a new job counts: a daemon that ends before it has noted the job does not know it at its
-    /// next start.
+    /// Returns the instant from which a new job counts: a daemon that ends before it has noted the job does not know it
+    /// at its next start.
     private func knows(from instant: RunLoop.Instant) -> RunLoop.Instant {
         var known = instant + Self.reading
         for (life, next) in zip(diary.lives, diary.lives.dropFirst())
@@ -170,13 +170,13 @@ final class DiaryCheck {
         if job.missed == .skip, lateness(run.date, due) > .seconds(70) {
             fail("\(job.name) for \(run.date) is made up for")
         }
-        // If the clock was set back before its turn came, its date came again.
+        // If the clock was set back before the run's turn came, its date came again.
         let isLate = run.start - due > Self.moment && diary.time(at: run.start) - run.date > Self.moment
         guard isLate, !wasReleased(just: run.start) else { return }
         fail("\(job.name) for \(run.date) has waited for nothing, from \(due) to \(run.start)")
     }
 
-    /// Whether there is a reason for a date to have no run of its own.
+    /// Returns `true` if a date has a reason to have no run of its own.
     ///
     /// - Parameters:
     ///   - former: the last run that had begun when the date came.
@@ -191,7 +191,7 @@ final class DiaryCheck {
         return period.job.missed == .skip && lateness(date, due) > .seconds(50)
     }
 
-    /// Whether the daemon may have noted a date just before it ended.
+    /// Returns `true` if the daemon may have noted a date just before it ended.
     private func wasLost(_ due: RunLoop.Instant, _ next: RunLoop.Instant) -> Bool {
         diary.lives.contains { life in
             let end = life.time.upperBound
@@ -209,7 +209,7 @@ final class DiaryCheck {
         return low < releases.count && releases[low] <= end
     }
 
-    /// The delay until the daemon first saw that a date had come.
+    /// Returns the delay until the daemon first saw that a date had come.
     private func lateness(_ date: RunLoop.WallTime, _ due: RunLoop.Instant) -> Duration {
         let seen = diary.lives.map(\.time).first { due <= $0.upperBound }.map { max(due, $0.lowerBound) } ?? due
         return diary.time(at: seen) - date

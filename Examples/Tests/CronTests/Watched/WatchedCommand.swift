@@ -67,7 +67,7 @@ final class WatchedCommand {
     }
 }
 
-/// The time written in this form: `2026-03-29T01:00:00Z`.
+/// Returns the time written in this form: `2026-03-29T01:00:00Z`.
 func time(_ text: String) -> RunLoop.WallTime {
     let numbers = text.split { !$0.isNumber }.compactMap { Int32($0) }
     guard numbers.count == 6 else { return .distantPast }

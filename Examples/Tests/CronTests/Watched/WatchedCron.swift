@@ -27,19 +27,19 @@ final class WatchedCron: @unchecked Sendable {
     private(set) var picture = ""
     /// The table that the daemon should have.
     private(set) var table: JobTable
-    /// The duration of a command, chosen from the range in its line.
+    /// Chooses the duration of a command from the range in its line.
     let chooseSeconds: @Sendable (SimulatedProcess, ClosedRange<Int>) -> Int
-    /// Whether the daemon runs, and was not asked to stop.
+    /// `true` while the daemon runs, and was not asked to stop.
     private(set) var isServing = false
     private let atOnce: Int
     /// The number of runs of each job since the daemon's start.
     private var runsOfLife: [String: Int] = [:]
 
-    /// A daemon that has begun.
+    /// Creates a Cron whose daemon has begun.
     ///
     /// - Parameters:
     ///   - time: the time on the host's clock.
-    ///   - text: the contents of its file of jobs.
+    ///   - text: the contents of the file of jobs.
     init(
         _ simulation: Simulation, at time: RunLoop.WallTime, _ text: String, atOnce: Int,
         _ chooseSeconds: @escaping @Sendable (SimulatedProcess, ClosedRange<Int>) -> Int
@@ -135,7 +135,7 @@ final class WatchedCron: @unchecked Sendable {
         return diary.runs.count - 1
     }
 
-    /// Checks that the daemon's counts are those of the runs since its start.
+    /// Checks that the daemon's counts agree with the runs since its start.
     func check(_ answer: [String], at instant: RunLoop.Instant) {
         // A job that was removed and added again is counted anew.
         for line in answer where !line.hasPrefix("weekly") {
@@ -145,7 +145,7 @@ final class WatchedCron: @unchecked Sendable {
             let counted = Int(words[3].dropFirst(5))! + (words[1] == "running" ? 1 : 0)
             if counted != begun { fail("it has counted \(counted) of \(begun) runs at \(instant): \(line)") }
         }
-        // While it stops, it forgets jobs that do not run, and answers no new clients.
+        // While the daemon stops, it forgets jobs that do not run, and answers no new clients.
         let isWhole = answer.last == "OK" && answer.count >= table.jobs.count
         if isServing, !isWhole { fail("an odd answer at \(instant): \(answer)") }
     }

@@ -7,14 +7,14 @@ enum Nights {
     /// The period of summer time in 2026.
     private static let summer: Range<Int64> = 1_774_746_000..<1_792_890_000
 
-    /// Half past two in the night that begins at a midnight of UTC: it is 01:00Z in the night that has none, and comes first
-    /// at 00:30Z in the night that has two.
+    /// Returns half past two in the night that begins at a midnight of UTC: 01:00Z in the night that has none, and
+    /// first at 00:30Z in the night that has two.
     static func halfPastTwo(after midnight: Int64) -> Int64 {
         if summer.contains(midnight + 5_400), !summer.contains(midnight) { return midnight + 3_600 }
         return midnight + (summer.contains(midnight) ? 1_800 : 5_400)
     }
 
-    /// The errors in the dates of two jobs around these nights: one of every night, and one of every hour.
+    /// Returns the errors in the dates of two jobs around these nights: one for every night, and one for every hour.
     static func failures(of jobs: [Job]) -> [String] {
         let midnight = Year.start.secondsSince1970
         let nights = (0..<365).map { halfPastTwo(after: midnight + Int64($0) * 86_400) }

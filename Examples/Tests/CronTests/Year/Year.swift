@@ -25,7 +25,7 @@ final class Year {
     private var host: SimulatedHost { cron.host }
     private var simulation: Simulation { cron.simulation }
 
-    /// - Returns: the trace.
+    /// - Returns: the trace of the year.
     func run(days: Int = 365, traced: Bool = false) -> [String] {
         withSimulation(seed: seed, traced: traced, startingAt: Self.start) { simulation in
             defer { marks = simulation.marks }
@@ -56,7 +56,7 @@ final class Year {
 
     private func chance(of count: Int) -> Bool { Int.random(in: 0..<count, using: &random) == 0 }
 
-    /// Whether the clocks of Berlin are changed within two hours.
+    /// `true` if the clocks of Berlin are changed within two hours.
     private var isNightOfChange: Bool {
         let hours = (host.wallTime - Self.start) / .seconds(3_600)
         // 2026-03-29T01:00:00Z and 2026-10-25T01:00:00Z.
@@ -67,7 +67,7 @@ final class Year {
         .milliseconds(Int.random(in: range.lowerBound * 1_000...range.upperBound * 1_000, using: &random))
     }
 
-    /// Advances by a random time; now and then to a job's date or a moment later, or to `margin` before it.
+    /// Advances by a random time; sometimes to a job's date or a moment later, or to `margin` before it.
     private func advanceToSomeDate(before margin: Duration = .zero) {
         let job = cron.table.jobs.randomElement(using: &random)!
         let time = host.wallTime + margin
@@ -149,7 +149,7 @@ extension Year {
             host.disk.install(Array(table.text.utf8), at: WatchedCron.path + "~")
             host.disk.moveFile(at: WatchedCron.path + "~", to: WatchedCron.path)
         default:
-            // Events are so many that the change of the table is lost.
+            // There are so many events that the change of the table is lost.
             host.disk.fileEventLimit = 3
             for number in 0..<5 { host.disk.install([1], at: "/etc/other\(number)") }
             install(table.text)
@@ -174,7 +174,7 @@ extension Year {
         advanceToSomeDate(before: .seconds(5))
         let from = simulation.now
         host.disk.capacity = 0
-        // It tries again every second.
+        // The daemon tries again every second.
         advance(by: seconds(1...600))
         host.disk.capacity = nil
         cron.diskWasFull(since: from)

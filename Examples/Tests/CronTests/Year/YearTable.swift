@@ -1,6 +1,6 @@
 /// The table of a year: jobs that stay, and some that are added, changed and removed.
 struct YearTable {
-    /// The number of its changes.
+    /// The number of changes of the table.
     private var changes = 0
     private var hasWeekly = true
     private var isMoved = false

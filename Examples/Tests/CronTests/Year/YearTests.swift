@@ -7,7 +7,7 @@ struct YearTests {
     /// The number of seeds; `YEARS=100` sets it.
     private static let years = amount(of: "YEARS", usually: 1)
 
-    /// The moments that the first year meets. Of a thousand years one may miss some, by chance.
+    /// The moments that the first year meets. Of a thousand years, one may miss some by chance.
     private static let marks = [
         "dates were missed", "a date was skipped, because its job still ran", "a run took too long",
         "the state could not be written", "a disk was full", "a clock was set back", "file events were lost",

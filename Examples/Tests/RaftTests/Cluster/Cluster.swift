@@ -27,7 +27,8 @@ final class Cluster: @unchecked Sendable {
         let description: String
     }
 
-    /// - Parameter batch: the most entries in a message. With a few, followers have to ask more often.
+    /// - Parameter batch: the largest number of entries in a message. With few entries, followers have to ask more
+    ///   often.
     init(_ simulation: Simulation, members count: Int, batch: Int) {
         self.simulation = simulation
         network = SimulatedNetwork(simulation)
@@ -47,7 +48,7 @@ final class Cluster: @unchecked Sendable {
         }
     }
 
-    /// In digits: names would have to be looked up, which takes a thread of its own.
+    /// Returns the address of a member, in digits: names would have to be looked up, which takes a thread of its own.
     static func address(of member: String) -> String { "10.1.0.\(UnicodeScalar(member)!.value)" }
 
     private func watch(_ node: Node) {
@@ -68,7 +69,7 @@ final class Cluster: @unchecked Sendable {
         let client = ClusterClient(name, of: hosts.map(\.name), on: simulation.loop, history)
         simulation.loop.task(name: name) { [self] in
             try await client.work(until: end, onlyReads: onlyReads) { number in
-                // New keys every few seconds: the history of one is short.
+                // New keys every few seconds, so that the history of each is short.
                 let key = "k\(simulation.now.nanoseconds / 2_000_000_000).\(number % 3)"
                 if !keys.contains(key) { keys.append(key) }
                 return key

@@ -1,35 +1,35 @@
 @testable import Raft
 
-/// The promises of section 5 of the paper, for all members together. Each member is looked at after each of its steps.
+/// The promises of section 5 of the paper, for all members together. Each member is checked after each of its steps.
 struct ClusterCheck {
     private(set) var failures: [String] = []
-    /// The last known state of each member; a crash leaves it.
+    /// The last known state of each member, which a crash leaves.
     private var members: [String: View] = [:]
     private var leaders: [Int: String] = [:]
     /// The entries that any member has committed.
     private var committed = Log()
-    /// The term in which the last of these was committed.
+    /// The term in which the last committed entry was committed.
     private var commitTerm = 0
 
-    /// A member as the others may have to deal with it.
+    /// A member from the point of view of the others.
     private struct View {
         var term: Int
         var log: Log
         var isLeader = false
         var told = Told()
 
-        /// Whether it gets the vote of another member for its log.
+        /// Returns `true` if another member would vote for this one because of its log.
         func isAsUpToDate(as other: Self) -> Bool {
             (log.lastTerm, log.lastIndex) >= (other.log.lastTerm, other.log.lastIndex)
         }
     }
 
-    /// The knowledge that others have of a member.
+    /// The state of a member that others have learned of.
     private struct Told {
         var term = 0
-        /// Its vote in that term.
+        /// The member's vote in that term.
         var vote: String?
-        /// The last entry that it has acknowledged, unless that was replaced.
+        /// The last entry that the member has acknowledged, if that was not replaced.
         var entry: (index: Int, term: Int)?
     }
 
@@ -42,7 +42,7 @@ struct ClusterCheck {
 
     // MARK: Events
 
-    /// A member begins with the parts that have survived.
+    /// Notes that a member begins with the state that has survived.
     mutating func memberBegins(_ name: String, _ stored: Member.Stored) {
         let told = members[name]?.told ?? Told()
         members[name] = View(term: stored.term, log: stored.log, told: told)
@@ -56,7 +56,7 @@ struct ClusterCheck {
         }
     }
 
-    /// A member sends a message.
+    /// Notes that a member sends a message.
     mutating func memberSends(_ name: String, _ message: Message, to other: String) {
         let member = members[name]!
         var told = member.told
@@ -71,7 +71,7 @@ struct ClusterCheck {
         members[name]!.told = told
     }
 
-    /// A member has made a step, with these effects.
+    /// Notes that a member has made a step, with the given effects.
     mutating func memberSteps(_ member: Member, _ effects: Effects) {
         let wasLeader = members[member.name]!.isLeader
         (members[member.name]!.term, members[member.name]!.isLeader) = (member.term, member.isLeader)
@@ -88,8 +88,8 @@ struct ClusterCheck {
 
     // MARK: Promises
 
-    /// No term has two leaders, and a leader has all entries that were committed in earlier terms. The votes for a leader
-    /// may come late, when a later one has already committed more.
+    /// Checks that no term has two leaders, and that a leader has all entries committed in earlier terms. The votes for
+    /// a leader may come late, when a later one has already committed more.
     private mutating func memberLeads(_ name: String) {
         let member = members[name]!
         let first = leaders[member.term, default: name]
@@ -100,8 +100,8 @@ struct ClusterCheck {
         }
     }
 
-    /// Two logs that have an entry of one index and term have the same entries up to there: this one, and the term of the
-    /// one before it, for which the same holds.
+    /// Checks that two logs with an entry of one index and term have the same entries up to there, by comparing this
+    /// one and the term of the one before it, to which the check has been applied.
     private mutating func memberAdds(_ name: String, _ entry: Entry, _ index: Int) {
         members[name]!.log.put(entry, at: index)
         if let last = members[name]!.told.entry, last.index >= index { members[name]!.told.entry = nil }
@@ -114,7 +114,8 @@ struct ClusterCheck {
         }
     }
 
-    /// A follower acknowledges entries that it has. The leader of a term has all of its entries as long as it leads.
+    /// Checks that a follower acknowledges entries that it has. The leader of a term has all of its entries as long as
+    /// it leads.
     private mutating func memberAcknowledges(_ name: String, _ message: Message, to other: String) {
         guard case .appended(let index, _) = message.body, let leader = members[other],
             leader.isLeader && leader.term == message.term,
@@ -123,7 +124,8 @@ struct ClusterCheck {
         fail("a member has acknowledged the entry \(index), and has another one")
     }
 
-    /// The entry at an index is the same wherever it is committed, and stays: nobody can be elected without it.
+    /// Checks that the entry at an index is the same wherever it is committed, and stays: without it, no member can be
+    /// elected.
     private mutating func memberCommits(_ entry: Entry, _ index: Int, in term: Int) {
         guard index > committed.lastIndex else {
             if entry != committed[index] { fail("the committed entry \(index) is not the same everywhere") }

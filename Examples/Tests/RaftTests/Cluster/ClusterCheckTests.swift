@@ -14,7 +14,7 @@ struct ClusterCheckTests {
         }
     }
 
-    /// Has a member take an input, and returns its messages to another one.
+    /// Applies an input to a member, and returns its messages to another one.
     private mutating func update(_ name: String, for other: String, _ input: (inout Member) -> Void) -> [Message] {
         input(&members[name]!)
         let effects = members[name]!.takeEffects()

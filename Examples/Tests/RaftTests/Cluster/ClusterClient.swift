@@ -2,12 +2,12 @@ import RunLoopExploration
 import RunLoopKit
 import RunLoopUnix
 
-/// A client of the cluster, which records its operations. It asks one member, usually the leader, and does not ask again
-/// if it gets no answer: it does not know then whether its request was carried out.
+/// A client of the cluster, which records its operations. It asks one member, usually the leader, and does not ask
+/// again without an answer, because then its request may have been carried out.
 final class ClusterClient {
-    /// The request was not carried out, and will not be; or it would have changed nothing.
+    /// The error for a request that was not carried out, and will not be; or that would have changed nothing.
     struct Refused: Error {}
-    /// The request may have been carried out, or may be later.
+    /// The error for a request that may have been carried out, or may be later.
     struct Lost: Error {}
 
     private let name: String

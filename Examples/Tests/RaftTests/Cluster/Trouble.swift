@@ -1,7 +1,7 @@
 import RunLoopHosts
 import RunLoopKit
 
-/// The kinds of trouble that a cluster has. None knows more of the algorithm than which member leads.
+/// The kinds of trouble of a cluster. Their only knowledge of the algorithm is the member that leads.
 enum Trouble: CaseIterable {
     case memberCrashes, memberIsStartedAnew, membersStart, leaderCrashes
     case membersAreSplit, leaderIsCutOff, linkIsCut, linksAreMended
@@ -9,7 +9,7 @@ enum Trouble: CaseIterable {
 }
 
 extension Cluster {
-    /// - Parameter some: which members; by its bits, if there may be several. At least one.
+    /// - Parameter some: the affected members, by its bits if there may be several; at least one.
     func have(_ trouble: Trouble, _ some: Int) {
         let host = hosts[some % hosts.count]
         let other = hosts[(some + 1) % hosts.count]
@@ -34,7 +34,7 @@ extension Cluster {
         }
     }
 
-    /// Cuts some members off from the others, and not from the clients.
+    /// Cuts some members off from the others, but not from the clients.
     private func cutOff(_ group: [SimulatedHost]) {
         for host in group {
             for other in hosts where !group.contains(where: { $0 === other }) { network.cut(between: host, and: other) }

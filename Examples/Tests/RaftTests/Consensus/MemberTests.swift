@@ -33,7 +33,7 @@ private struct Members {
 
     /// Delivers all messages among some members, and loses the others.
     ///
-    /// - Parameter isEnough: whether all further messages are lost.
+    /// - Parameter isEnough: returns `true` to lose all further messages.
     mutating func deliver(among names: String..., until isEnough: (Members) -> Bool = { _ in false }) {
         for _ in 0..<1000 where !mail.isEmpty {
             if isEnough(self) { return mail.removeAll() }
@@ -156,7 +156,8 @@ struct MemberTests {
         all.deliver(among: "a", "b", "c")
         all.update("a") { $0.beat() }
         all.deliver(among: "a", "b", "c")
-        // An entry that only one has, and another one in its place, of a later term, that only another has.
+        // An entry that only one member has, and another one in its place, of a later term, that only another member
+        // has.
         all.set("1", at: "a")
         all.deliver(among: "a")
         all.update("c") { $0.timeOut() }

@@ -2,7 +2,7 @@ import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
 
-/// A cluster for some seconds. The number of its members, the speed of their disks, and the trouble are open.
+/// A cluster that runs for some seconds. The number of its members, the speed of their disks, and the trouble are open.
 struct ExploredCluster {
     private let simulation: Simulation
     private let cluster: Cluster

@@ -5,12 +5,12 @@ import Testing
 
 @Suite("Raft, explored")
 struct ExploredTests {
-    /// Tries the number of schedules in `SCHEDULES`, such as `SCHEDULES=10000`, with the seed in `SEED`.
+    /// The number of schedules is in `SCHEDULES`, such as `SCHEDULES=10000`, and the seed in `SEED`.
     @Test("clients see one register, and the members agree")
     func promises() async {
         let schedules = amount(of: "SCHEDULES", usually: 32)
         let seed = UInt64(amount(of: "SEED", usually: 0))
-        // Deep faults need trouble many times, and the other strategies depart from the usual only a few times.
+        // Deep faults need much trouble, and the other strategies depart from the usual only a few times.
         let exploration = Exploration(schedules: schedules, seed: seed, strategies: [.random])
         let marks = [
             "a host crashed", "a host started again", "a leader was deposed",

@@ -5,7 +5,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-/// An hour of a cluster with trouble every few seconds, and now and then some in a row.
+/// An hour of a cluster with trouble every few seconds, sometimes several in a row.
 struct Hour {
     let seed: UInt64
 
@@ -29,7 +29,7 @@ struct Hour {
         }
     }
 
-    /// Some trouble, and some time without.
+    /// Causes some trouble, followed by some time without.
     private func liveOn(_ cluster: Cluster, _ random: inout RunLoop.RandomNumbers) throws {
         for host in cluster.hosts {
             host.disk.slow(.sync, by: .milliseconds(Int.random(in: 0...100, using: &random)))
@@ -46,7 +46,7 @@ struct Hour {
 
 @Suite("An hour of Raft")
 struct HourTests {
-    /// The number of seeds is in `HOURS`; `MINUTES=60` has each of them live for the whole hour.
+    /// The number of seeds is in `HOURS`; with `MINUTES=60` each lives for the whole hour.
     @Test("clients see one register, and the members agree", arguments: 0..<amount(of: "HOURS", usually: 1))
     func hour(seed: Int) {
         let minutes = amount(of: "MINUTES", usually: 1)

@@ -61,7 +61,7 @@ struct JSONParserTests {
             _ = try parser.value()
             values += 1
             longest = max(longest, parser.text.count)
-            // No piece is asked for before it is needed.
+            // Pieces are read only when needed.
             try #require(pieces == (values - 1) / 100 + 1)
         }
         #expect(values == 100_000)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Reading many scenarios")
 struct ScenarioReaderTests {
-    /// The line and the duration of each scenario in seconds, or its error.
+    /// Returns the line and the duration of each scenario in seconds, or its error.
     private func entries(of text: String, pieces size: Int = 1_000) -> [String] {
         var rest = Array(text.utf8)[...]
         var reader = ScenarioReader {
@@ -64,7 +64,7 @@ private enum Texts {
         ("\r\n\n{\"duration\":1}\r\n\r\n \t{\"duration\":2}", ["3: 1", "5: 2"]),
         ("{\n  \"duration\": 1\n}\n{\n  \"duration\": 2\n}\n", ["1: 1", "4: 2"]),
         ("{\"duration\":1}{\"duration\":2} {\"duration\":3}", ["1: 1", "1: 2", "1: 3"]),
-        // A brace at the beginning of a line begins a scenario only where the one before has ended.
+        // A brace at the beginning of a line begins a scenario only where the previous one has ended.
         (
             "{\"duration\":1, \"runs\": [\n{\"mode\":\"m\",\"from\":0,\"until\":1}\n]}\n{\"duration\":2}",
             ["1: 1", "4: 2"]

@@ -10,7 +10,7 @@ struct TextChartTests {
             separator: "\n")
         #expect(
             lines.prefix(4) == [
-                // Five columns a second.
+                // Five columns for each second.
                 "  mode  default                  ░ tracking ░░░░░░░░░░░░",
                 "  T               ●         ●         ○         ·       ▲ ●         ●",
                 "        ┬─────────┬─────────┬─────────┬─────────┬─────────┬─────────┬─────",

@@ -25,7 +25,7 @@ struct BackgroundScenarioTests {
         #expect(count > 1_000)
     }
 
-    /// Times, counts, dates and data of the deliveries, and the time of the cancellation.
+    /// Returns the times, counts, dates and data of the deliveries, and the time of the cancellation.
     private func deliveries(_ scenario: Scenario) -> [[Int64]] {
         ScenarioPlayer(scenario).play().compactMap { event in
             switch event.kind {
@@ -86,8 +86,8 @@ struct BackgroundScenarioTests {
 }
 
 extension RandomScenario {
-    /// A scenario with one source and nothing that could interfere: either its handlers work, or it is suspended and
-    /// resumed at times that are on no grid.
+    /// Makes a scenario with one source and nothing that could interfere: either its handlers work, or it is suspended
+    /// and resumed at times that are on no grid.
     static func makeLoneSource(seed: UInt64) -> Scenario {
         var generator = RandomScenario(seed: seed)
         var source = generator.makeSource(number: 0)
@@ -110,7 +110,7 @@ extension RandomScenario {
         return Scenario(duration: generator.duration, sources: [source], actions: actions)
     }
 
-    /// The scenario with sources and named timers in the background that nothing refers to.
+    /// Returns the scenario with sources and named timers in the background that nothing refers to.
     static func withBackground(_ scenario: Scenario, seed: UInt64) -> Scenario {
         var generator = RandomScenario(seed: ~seed)
         var scenario = scenario

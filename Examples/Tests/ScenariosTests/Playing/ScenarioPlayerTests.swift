@@ -4,7 +4,8 @@ import Testing
 
 @Suite("Random scenarios against the reference model")
 struct ScenarioPlayerTests {
-    /// Enough to meet every corner many times over, in a few seconds; `make stress` plays more.
+    /// The number of scenarios, enough to meet every corner many times over, in a few seconds; `make stress` plays
+    /// more.
     static let count = UInt64(amount(of: "SCENARIOS", usually: 5000))
 
     @Test("thousands of random scenarios go as the reference model says")

@@ -12,7 +12,7 @@ struct ExperimentTests {
         #expect(!comparison.rows.isEmpty)
     }
 
-    /// The data of the experiments that are scenarios.
+    /// Returns the data of the experiments that are scenarios.
     private static func scenario(_ number: Int) throws -> Scenario {
         guard case .scenario(let scenario, _) = try #require(Experiment.named("X\(number)")).play else {
             throw ScenarioError("X\(number)", "is a program")

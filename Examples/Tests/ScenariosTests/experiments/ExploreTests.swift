@@ -31,7 +31,7 @@ struct ExploreTests {
         #expect(Array(printed.prefix(Self.page.output.count)) == Self.page.output)
         #expect(explored.status == 1)
 
-        // The last line has the command that replays it.
+        // The last line has the command that replays the finding.
         let replay = try #require(printed.dropLast().last?.split(separator: "--").last)
         let replayed = PlayTests.run("explore \(file.path) --\(replay)")
         #expect(replayed.status == 0 && !replayed.output.isEmpty && explored.output.contains(replayed.output))
@@ -61,7 +61,7 @@ struct ExploreTests {
 
 @Suite("experiments debug")
 struct DebugTests {
-    /// A scenario whose timer has an apostrophe in its name, and so has the token.
+    /// A scenario whose timer has an apostrophe in its name, and so in its token.
     private let file = TemporaryFile(
         #"""
         {"duration": 12, "timers": [
@@ -111,7 +111,8 @@ struct DebugTests {
 
 @Suite("Exploration of scenarios")
 struct ScenarioExplorerTests {
-    /// A one-shot that is due between two fires of another timer, and is held up while the user drags.
+    /// Makes an explorer of a one-shot that is due between two fires of another timer, and is held up while the user
+    /// drags.
     private func explorer(latest: Int64) throws -> ScenarioExplorer {
         let text = #"""
             {"duration": 10, "timers": [

@@ -151,7 +151,7 @@ struct PlayTests {
 
     private static let program = pathOfProgram("experiments")
 
-    /// The line of a built-in scenario among several.
+    /// Returns the line of a built-in scenario among several.
     private static func line(_ input: String, _ line: Int, _ name: String) -> String {
         let events = run("play \(name) --format json").output.split(separator: "\n").joined(separator: ",")
         return "{\"input\":\"\(input)\",\"line\":\(line),\"events\":[\(events)]}\n"

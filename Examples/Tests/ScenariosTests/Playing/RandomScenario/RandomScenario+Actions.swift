@@ -6,7 +6,7 @@ extension RandomScenario {
         for verb in makeVerbs(at: at) { actions.append(Scenario.ActionEntry(at: at, verb: verb)) }
     }
 
-    /// Verbs for one of the scenario's items, or for a mode.
+    /// Makes verbs for one of the scenario's items, or for a mode.
     private mutating func makeVerbs(at time: Int64) -> [Scenario.ActionEntry.Verb] {
         let counts = [timers.count, sources.count, links.count, named.count, countdowns.count]
         var index = Int(random.number(in: 0...Int64(max(0, counts.reduce(0, +) - 1))))
@@ -64,7 +64,7 @@ extension RandomScenario {
         ])
     }
 
-    /// Usually one verb; sometimes a pair that breaks a membership and may restore it at the same time.
+    /// Makes one verb, usually; sometimes a pair that breaks a membership and may restore it at the same time.
     mutating func makeVerbs(
         for timer: Scenario.TimerEntry, at time: Int64
     ) -> [Scenario.ActionEntry.Verb] {
@@ -97,7 +97,7 @@ extension RandomScenario {
         }
     }
 
-    /// A mode of the timer half of the time, so that a removal has an effect.
+    /// Makes a mode, half of the time one of the timer's, so that a removal has an effect.
     mutating func makeMemberMode(of timer: Scenario.TimerEntry) -> String {
         if !timer.modes.isEmpty, random.chance(50) { return random.pick(timer.modes) }
         return random.pick(Self.runnableModes + ["common"])

@@ -1,7 +1,7 @@
 import Scenarios
 
 extension RandomScenario {
-    /// The scenario in the file format, one entry a line, so that the command-line player can replay a failure.
+    /// Returns the scenario in the file format, one entry a line, so that the command-line player can replay a failure.
     static func describe(_ scenario: Scenario) -> String {
         let links = Set(scenario.links.map(\.name))
         let fields = [
@@ -125,7 +125,7 @@ extension RandomScenario {
         return text + "\""
     }
 
-    /// Exact to the nanosecond, which a floating-point number would not be for every time.
+    /// Returns seconds exact to the nanosecond, which a floating-point number would not be for every time.
     private static func seconds(_ nanoseconds: Int64) -> String {
         let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         var digits = String(String(rest + 1_000_000_000).dropFirst())

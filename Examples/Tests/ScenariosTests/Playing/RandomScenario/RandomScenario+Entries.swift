@@ -16,7 +16,7 @@ extension RandomScenario {
         return timer
     }
 
-    /// The shortest interval is left out where there are many timers, to keep the list of events short.
+    /// Makes an interval. The shortest is left out where there are many timers, to keep the list of events short.
     mutating func makeInterval(timerCount: Int) -> Int64 {
         if random.chance(5) { return random.pick([333_333_333, 1_700_000_001]) }
         let quarters: [Int64] = [2, 4, 4, 6, 8, 8, 12]
@@ -49,13 +49,14 @@ extension RandomScenario {
         return Scenario.RunEntry(mode: mode, from: from, until: until)
     }
 
-    /// A run that is due while the loop is busy and ends with the busy period: it makes one pass, full of late items.
+    /// Makes a run that is due while the loop is busy and ends with the busy period: one pass, full of late items.
     mutating func makeLateRun(in mode: String) -> Scenario.RunEntry {
         let entry = random.pick(busy)
         return Scenario.RunEntry(mode: mode, from: makeTime(during: entry), until: entry.at + entry.duration)
     }
 
-    /// Usually later than the beginning; sometimes not, and sometimes just when something else begins or ends.
+    /// Makes the end of a run: usually later than the beginning; sometimes not, and sometimes just when something else
+    /// begins or ends.
     mutating func makeRunEnd(from: Int64) -> Int64 {
         switch random.number(in: 0...9) {
         case 0: max(0, from - makeStretch(steps: 4))

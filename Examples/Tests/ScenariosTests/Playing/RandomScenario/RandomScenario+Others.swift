@@ -24,7 +24,8 @@ extension RandomScenario {
         return source
     }
 
-    /// A few calls a second, seldom one in every frame: a frequent call makes the test longer, not better.
+    /// Makes a link with a few calls a second, seldom one in every frame: a frequent call makes the test longer, not
+    /// better.
     private mutating func makeLink(number: Int) -> Scenario.LinkEntry {
         let rate = random.pick([24, 30, 60, 60, 240])
         var link = Scenario.LinkEntry(name: "L\(number + 1)", rate: rate, modes: random.chance(5) ? [] : makeModes())
@@ -36,7 +37,7 @@ extension RandomScenario {
         return link
     }
 
-    /// Three names at most, so that some are scheduled several times.
+    /// Makes a named timer. There are at most three names, so that some are scheduled several times.
     private mutating func makeNamed() -> Scenario.NamedEntry {
         let name = random.pick(["N1", "N1", "N2"])
         let repeats = random.chance(60)
@@ -50,7 +51,7 @@ extension RandomScenario {
         return entry
     }
 
-    /// Most are resumed at least once, some right at the start.
+    /// Makes a countdown. Most are resumed at least once, some right at the start.
     private mutating func makeCountdown(number: Int) -> Scenario.CountdownEntry {
         var entry = Scenario.CountdownEntry(name: "C\(number + 1)", interval: makeShortInterval())
         if random.chance(75) { entry.from = Int(random.number(in: 1...6)) }

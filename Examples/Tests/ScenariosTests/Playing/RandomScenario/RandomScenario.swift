@@ -34,7 +34,7 @@ struct RandomScenario {
         moments = [duration]
     }
 
-    /// The order of the calls is part of the meaning of a seed.
+    /// Makes the scenario. The order of the calls is part of the meaning of a seed.
     mutating func makeScenario() -> Scenario {
         let commonModes = random.pick([
             [], [], ["tracking"], ["tracking"], ["modal"], ["tracking", "modal"], ["default"],
@@ -57,7 +57,7 @@ struct RandomScenario {
 // MARK: - Times
 
 extension RandomScenario {
-    /// Mostly a lattice point before `limit`, by default ten seconds or the end; now and then an odd time.
+    /// Makes a time, mostly a lattice point before `limit`, by default ten seconds or the end; sometimes an odd time.
     mutating func makeTime(before limit: Int64 = 10_000_000_000) -> Int64 {
         if random.chance(10) {
             return random.pick([5_085_000_000, 9_596_000_000, 1, 3_333_333_333, 1_999_999_999, 4_000_000_001])
@@ -65,18 +65,18 @@ extension RandomScenario {
         return step * random.number(in: 0...(min(limit, duration) / step))
     }
 
-    /// A stretch of up to `steps` lattice steps, now and then an odd one.
+    /// Makes a stretch of up to `steps` lattice steps, sometimes an odd one.
     mutating func makeStretch(steps: Int64) -> Int64 {
         if random.chance(10) { return random.pick([85_000_000, 1_234_567_890, 1, 250_000_001]) }
         return step * random.number(in: 0...steps)
     }
 
-    /// A time that comes while the loop is busy, so that items due then are late.
+    /// Makes a time while the loop is busy, so that items due then are late.
     mutating func makeTime(during entry: Scenario.BusyEntry) -> Int64 {
         entry.at + min(entry.duration, step * random.number(in: 0...(entry.duration / step + 1)))
     }
 
-    /// A time at which something is likely to happen anyway: another action, a limit, a grid point; or any other.
+    /// Makes a time at which something is likely to happen anyway: another action, a limit, a grid point; or any other.
     mutating func makeActionTime() -> Int64 {
         if !actions.isEmpty, random.chance(25) { return random.pick(actions).at }
         if random.chance(20) { return random.pick(moments) }
@@ -91,7 +91,7 @@ extension RandomScenario {
 }
 
 extension SeededGenerator {
-    /// The remainder's tiny bias does not matter here.
+    /// Returns a random number in a range. The remainder's tiny bias does not matter here.
     mutating func number(in range: ClosedRange<Int64>) -> Int64 {
         range.lowerBound + Int64(next() % UInt64(range.upperBound - range.lowerBound + 1))
     }

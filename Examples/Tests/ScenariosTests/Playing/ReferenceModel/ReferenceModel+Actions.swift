@@ -83,7 +83,8 @@ extension ReferenceModel {
         for member in commonModes { join(item, member) }
     }
 
-    /// Membership that exists already is left as it is, so that it counts as unbroken in the present pass.
+    /// Lets an item join a mode. An existing membership stays as it is, so that it counts as unbroken in the present
+    /// pass.
     mutating func join(_ item: Int, _ mode: String) {
         if items[item].joinings[mode] == nil { items[item].joinings[mode] = nextNumber() }
     }

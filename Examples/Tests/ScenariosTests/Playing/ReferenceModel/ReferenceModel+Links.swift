@@ -11,9 +11,10 @@ extension ReferenceModel {
         var step: Int64
         /// The first turn since the previous call, past or future, as a frame.
         var turn: Int64 = 0
-        /// The frame that it waits for: the turn, or a later one.
+        /// The frame that the link waits for: the turn, or a later one.
         var aim: Int64 = 0
-        /// Its call has missed its frame, and has been put off to a later one; that happens once (R203).
+        /// `true` if the link's call has missed its frame, and has been put off to a later one; that happens once
+        /// (R203).
         var isPutOff = false
         var callCount = 0
         var isPaused = false
@@ -22,10 +23,10 @@ extension ReferenceModel {
         var meterBegin: Int64?
         var meterCount: Int64 = 0
 
-        /// Frame k is at ⌊k s / rate⌋.
+        /// Returns the date of frame k, at ⌊k s / rate⌋.
         func date(of frame: Int64) -> Int64 { frame * 1_000_000_000 / Int64(entry.rate) }
 
-        /// The latest frame whose date is not later than `time`.
+        /// Returns the latest frame whose date is not later than `time`.
         func frame(at time: Int64) -> Int64 {
             var frame = time / 1_000_000_000 * Int64(entry.rate)
             while date(of: frame + 1) <= time { frame += 1 }
@@ -42,7 +43,7 @@ extension ReferenceModel {
         }
     }
 
-    /// The n whose rate / n comes nearest to the preferred rate; of two equally near the smaller (R200).
+    /// Returns the n whose rate / n comes nearest to the preferred rate; of two equally near, the smaller (R200).
     private static func step(of entry: Scenario.LinkEntry) -> Int64 {
         guard entry.preferred > 0 else { return 1 }
         var best = 1
@@ -69,10 +70,11 @@ extension ReferenceModel {
         if !isInLoop(item) { items[item].arming = nil }
     }
 
-    /// A link that was added through the common modes is in the loop even if each of them has been taken away.
+    /// Returns `true` if a link is in the loop. A link added through the common modes is, even if each of them has been
+    /// taken away.
     private func isInLoop(_ item: Int) -> Bool { !items[item].joinings.isEmpty || items[item].isCommon }
 
-    /// Its first call is in the first frame after now.
+    /// Begins a link, whose first call is in the first frame after now.
     private mutating func begin(_ link: Int) {
         setTurn(links[link].frame(at: now) + 1, link)
         rearm(links[link].item, at: links[link].date(of: links[link].aim))
@@ -84,7 +86,7 @@ extension ReferenceModel {
         links[link].isPutOff = false
     }
 
-    /// Frames during a pause are neither made up nor counted (R197).
+    /// Pauses or resumes a link. Frames during a pause are neither made up nor counted (R197).
     mutating func setPaused(_ isPaused: Bool, _ link: Int) {
         guard links[link].isPaused != isPaused else { return }
         links[link].isPaused = isPaused
@@ -105,7 +107,7 @@ extension ReferenceModel {
 
     /// Calls a link in the frame that it waits for, or puts the call off, once, to the next frame if this one is over.
     ///
-    /// - Returns: whether it was called.
+    /// - Returns: `true` if the link was called.
     mutating func callInFrame(_ link: Int) -> Bool {
         let state = links[link]
         let frame = state.frame(at: now)
@@ -131,7 +133,7 @@ extension ReferenceModel {
         return true
     }
 
-    /// Frames divided by time, once a second at most, rounded half up.
+    /// Counts frames, and divides them by the time, once a second at most, rounded half up.
     private mutating func measure(_ link: Int, _ timestamp: Int64) {
         guard let begin = links[link].meterBegin else { return links[link].meterBegin = timestamp }
         links[link].meterCount += 1

@@ -10,10 +10,10 @@ extension ReferenceModel {
         var entry: Scenario.NamedEntry
         /// An index into `items`.
         var item: Int
-        /// The point that it waits for.
+        /// The point that the timer waits for.
         var next: Int64
         var actionCount: Int
-        /// Whether the name has a timer; not after the last action.
+        /// `true` if the name has a timer; not after the last action.
         var isScheduled = true
     }
 
@@ -26,7 +26,7 @@ extension ReferenceModel {
         rearm(item, at: next)
     }
 
-    /// A timer that does not repeat frees its name before it acts.
+    /// Performs an action. A timer that does not repeat frees its name before.
     mutating func act(_ name: String) {
         guard var state = named[name] else { return }
         let entry = state.entry
@@ -42,7 +42,7 @@ extension ReferenceModel {
         if entry.repeats { rearm(state.item, at: state.next) }
     }
 
-    /// A name without a timer has nothing to cancel, and nothing is printed.
+    /// Cancels a name. A name without a timer has nothing to cancel, and nothing is printed.
     mutating func cancel(named name: String) {
         guard let state = named[name], state.isScheduled else { return }
         named[name]?.isScheduled = false
@@ -60,10 +60,10 @@ extension ReferenceModel {
         var remaining: Int64?
         var tickCount = 0
         var isRunning = false
-        /// The point that it waits for. During a pause, its distance from now as of the beginning of the pause;
-        /// negative if points had passed that a busy loop could not report. Nil before the first resume.
+        /// The point that the countdown waits for. During a pause, its distance from now as of the beginning of the
+        /// pause; negative if points had passed that a busy loop could not report. `nil` before the first resume.
         var next: Int64?
-        /// The tick at which a grid begins stands for no interval.
+        /// `true` at the tick that begins a grid, which stands for no interval.
         var isAtBeginning = true
     }
 

@@ -7,18 +7,18 @@ extension ReferenceModel {
         var entry: Scenario.SourceEntry
         /// An index into `items`.
         var item: Int
-        /// How many grid points have been delivered, several of them in one delivery.
+        /// The number of delivered grid points, of which one delivery may have several.
         var pointsDelivered: Int64 = 0
         var deliveryCount = 0
         var isActive = false
         var suspensions = 0
         var isCancelled = false
-        /// Whether the cancel handler has been called, and the handlers have been released (R189).
+        /// `true` once the cancel handler has been called, and the handlers have been released (R189).
         var isOver = false
-        /// Whether the player still holds the target; true for a source without one.
+        /// `true` while the player still holds the target; always for a source without one.
         var playerHoldsTarget = true
 
-        /// The first point that has not been delivered; nil after the delivery of a source that fires once.
+        /// The first point that has not been delivered; `nil` after the delivery of a source that fires once.
         var nextPoint: Int64? {
             if entry.interval == 0, pointsDelivered > 0 { return nil }
             return entry.start + pointsDelivered * entry.interval
@@ -44,13 +44,13 @@ extension ReferenceModel {
         arm(source)
     }
 
-    /// Suspensions nest (R180).
+    /// Suspends a source. Suspensions nest (R180).
     mutating func suspend(_ source: Int) {
         sources[source].suspensions += 1
         items[sources[source].item].arming = nil
     }
 
-    /// The last matching resume arms anew; a resume without a suspension activates, or does nothing.
+    /// Resumes a source. The last matching resume arms anew; a resume without a suspension activates, or does nothing.
     mutating func resume(_ source: Int) {
         guard sources[source].suspensions > 0 else { return activate(source) }
         sources[source].suspensions -= 1

@@ -12,19 +12,19 @@ extension ReferenceModel {
         var pointsCounted: Int64 = 0
         var fireCount = 0
         var isValid = true
-        /// Whether the player still holds the target; true for a timer without one.
+        /// `true` while the player still holds the target; always for a timer without one.
         var playerHoldsTarget = true
 
-        /// The default of R98 is applied here too, so that a scenario built by hand means the same as a file.
+        /// The interval, with the default of R98, so that a scenario built by hand means the same as a file.
         var interval: Int64 { entry.interval > 0 ? entry.interval : 100_000 }
 
-        /// The number of points of the current grid at or before `time`, which is not before the anchor.
+        /// Returns the number of points of the current grid at or before `time`, which is not before the anchor.
         func points(upTo time: Int64) -> Int64 { (time - anchor) / interval + 1 }
     }
 
     /// Calls a timer, because its date has come or by hand.
     ///
-    /// By hand it leaves the schedule and the grid alone (rule 22). A one-shot is invalid after either.
+    /// A call by hand leaves the schedule and the grid alone (rule 22). A one-shot is invalid after either.
     mutating func fire(_ timer: Int, manually: Bool) {
         let missed = manually ? 0 : countMissedPoints(of: timer)
         timers[timer].fireCount += 1
@@ -41,8 +41,8 @@ extension ReferenceModel {
         }
     }
 
-    /// The grid points up to now that had no scheduled fire of their own (rule 21); counts them, and the point fired
-    /// now.
+    /// Returns the number of grid points up to now that had no scheduled fire of their own (rule 21); counts them, and
+    /// the point fired now.
     mutating func countMissedPoints(of timer: Int) -> Int64 {
         guard timers[timer].entry.repeats else { return 0 }
         let points = timers[timer].points(upTo: now)

@@ -2,11 +2,11 @@ import Scenarios
 
 /// The expected output of playing a scenario on virtual time, worked out a second time by the simplest means.
 ///
-/// It shares nothing with the loop but the rules of the scenario format, which the comments here give by number: no
+/// The model shares only the rules of the scenario format with the loop, which the comments here give by number: no
 /// heap, no lanes, no driver. Every step looks at every item, and a nested run is a recursive call. Where the player
 /// and this model disagree, one of the two has misread a rule.
 struct ReferenceModel {
-    /// The events of the whole scenario in order; the last one is `.end`.
+    /// Returns the events of the whole scenario in order; the last one is `.end`.
     static func events(of scenario: Scenario) -> [ScenarioEvent] {
         var model = ReferenceModel(scenario)
         model.run(in: "default", until: scenario.duration)
@@ -33,20 +33,21 @@ struct ReferenceModel {
     struct Item {
         var work: Work
         var date: Int64
-        /// The number of its latest arming, which orders items with the same date; nil while it is not armed.
+        /// The number of the item's latest arming, which orders items with the same date; `nil` while it is not armed.
         var arming: Int?
-        /// The modes it is in, each with the number of the joining: one that left and came back has another number.
+        /// The modes of the item, each with the number of the joining: an item that left and came back has another
+        /// number.
         var joinings: [String: Int] = [:]
-        /// Whether it was added to the common modes, and so joins every mode made common later.
+        /// `true` if the item was added to the common modes, and so joins every mode made common later.
         var isCommon = false
-        /// Whether it takes part in every mode; then it joins none.
+        /// `true` if the item takes part in every mode; then it joins none.
         var isEverywhere = false
 
-        /// The number of its joining of a mode; 0 for an item that takes part in all.
+        /// Returns the number of the item's joining of a mode; 0 for an item that takes part in all.
         func joining(_ mode: String) -> Int? { isEverywhere ? 0 : joinings[mode] }
     }
 
-    /// An item that a pass found due, with the numbers that tell whether it has been touched since.
+    /// An item that a pass found due, with the numbers that reveal a change since.
     struct Candidate {
         var item: Int
         var date: Int64
@@ -65,7 +66,7 @@ struct ReferenceModel {
     var links: [LinkState] = []
     var named: [String: NamedState] = [:]
     var countdowns: [CountdownState] = []
-    /// The thread that the events name; `nil` if the loop's timers are all there is.
+    /// The thread that the events name; `nil` in a scenario with only the loop's timers.
     private let thread: String?
     var events: [ScenarioEvent] = []
 
@@ -88,7 +89,7 @@ struct ReferenceModel {
         for entry in scenario.countdowns { add(entry) }
     }
 
-    /// Default and every other name that occurs anywhere in the scenario (rule 5).
+    /// Returns default and every other name that occurs anywhere in the scenario (rule 5).
     static func modes(of scenario: Scenario) -> [String] {
         var names: Set<String> = ["default"]
         names.formUnion(scenario.commonModes)
@@ -112,7 +113,7 @@ struct ReferenceModel {
         for mode in modes { add(item, to: mode) }
     }
 
-    /// An item that is not armed yet.
+    /// Makes an item that is not armed yet.
     mutating func makeItem(_ work: Work, isEverywhere: Bool) -> Int {
         items.append(Item(work: work, date: 0, isEverywhere: isEverywhere))
         return items.count - 1
@@ -124,7 +125,8 @@ struct ReferenceModel {
         items[item].arming = nextNumber()
     }
 
-    /// One counter serves armings and joinings: only the order and the difference of its values matter.
+    /// Returns the next number of one counter for armings and joinings: only the order and the difference of its values
+    /// matter.
     mutating func nextNumber() -> Int {
         latestNumber += 1
         return latestNumber
@@ -182,7 +184,7 @@ extension ReferenceModel {
         return didCall
     }
 
-    /// The armed items of `mode` whose date has come, by date and then by arming (rule 10).
+    /// Returns the armed items of `mode` whose date has come, by date and then by arming (rule 10).
     func dueItems(in mode: String) -> [Candidate] {
         var due: [Candidate] = []
         for (index, item) in items.enumerated() where item.date <= now {
@@ -194,7 +196,7 @@ extension ReferenceModel {
 
     /// Calls an item, which is not armed meanwhile; a repeating item is armed again afterwards (rule 12).
     ///
-    /// - Returns: whether anything was called; a link may put its call off.
+    /// - Returns: `true` if anything was called; a link may put its call off.
     mutating func call(_ item: Int) -> Bool {
         items[item].arming = nil
         switch items[item].work {
