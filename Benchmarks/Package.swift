@@ -1,12 +1,12 @@
 // swift-tools-version: 6.2
 
-// A package of its own: who uses RunLoopKit gets none of the peers.
+// A package of its own, so that users of RunLoopKit do not get the peers.
 
 import PackageDescription
 
-/// A loop that is measured: an executable on the shared harness.
-// In language mode 5, because in 6 each closure of a `main.swift` that C calls asks the runtime whether it is on the main
-// actor. That is no loop's cost.
+/// Returns the target of a measured loop: an executable on the shared harness.
+// In language mode 5, because in 6 each closure of a `main.swift` that C calls asks the runtime whether it is on the
+// main actor. This is not a cost of the loop.
 func peer(_ name: String, _ dependencies: Target.Dependency..., libraries: [String] = []) -> Target {
     .executableTarget(
         name: "\(name)Peer", dependencies: ["Harness"] + dependencies, path: "Sources/Peers/\(name)",
@@ -28,13 +28,13 @@ let package = Package(
         // The workloads of Swift concurrency, for the peers in Swift.
         .target(name: "Tasks", dependencies: ["Harness"]),
 
-        // Runs them all, and makes tables.
+        // Runs all peers, and makes tables.
         .executableTarget(
             name: "bench",
             dependencies: ["Commands", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
         .target(name: "Commands"),
 
-        // Compares costs with a file, and what callgrind counts for that.
+        // Compares costs, as counted by callgrind, with a file.
         .executableTarget(name: "CompareCosts", dependencies: ["Commands"]),
         .executableTarget(
             name: "Costs",
@@ -54,7 +54,7 @@ let package = Package(
         peer("Libevent", libraries: ["event_core", "event_pthreads"]),
         peer("Libuv", libraries: ["uv"]),
         peer("Libev", libraries: ["ev"]),
-        // The only one whose headers are not where the compiler looks by itself.
+        // The only one with headers outside the compiler's usual paths.
         .systemLibrary(name: "CGLibUnix", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
         peer("GLib", "CGLibUnix"),
         peer("SDEvent", libraries: ["systemd"]),
@@ -76,7 +76,7 @@ let package = Package(
         .executableTarget(
             name: "EchoFloor", path: "Sources/Threads/Floor", linkerSettings: [.linkedLibrary("pthread")]),
 
-        // Handlers of SwiftNIO on either kind of event loops.
+        // Handlers of SwiftNIO on both kinds of event loops.
         .executableTarget(
             name: "ProtocolServer",
             dependencies: [
@@ -87,8 +87,8 @@ let package = Package(
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
             ], path: "Sources/Protocols"),
 
-        // Echo servers on streams, each as a user of that loop would write it, and their clients. Those that SwiftPM does
-        // not build are in Sources/Streams, too.
+        // Echo servers on streams, each as a user of that loop would write it, and their clients. Sources/Streams also
+        // has servers that SwiftPM does not build.
         .executableTarget(
             name: "StreamLoad", path: "Sources/Streams/Load",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),

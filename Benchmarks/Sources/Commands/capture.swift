@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The standard output of a command, and how it ended; a signal's number is above 128, as in a shell.
+/// Returns the standard output of a command, and its status; a signal's number is above 128, as in a shell.
 public func capture(
     _ command: [String], environment: [String: String]? = nil
 ) throws -> (output: String, status: Int32) {
@@ -18,7 +18,7 @@ public func capture(
     return (String(decoding: data, as: UTF8.self), process.terminationReason == .uncaughtSignal ? 128 + status : status)
 }
 
-/// Where this program and those that it runs are.
+/// The directory of this program and of the programs that it runs.
 public var programs: URL {
     URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
 }

@@ -1,8 +1,7 @@
 import Commands
 import Foundation
 
-/// What a package that depends on RunLoopKit waits for when it is built for the first time, in counts that do not depend on the
-/// machine's load.
+/// The work of a dependent's first build, in counts that do not depend on the machine's load.
 struct Build: Codable {
     /// The lines of Swift of the product and of the targets below it, without comments and blank lines.
     var lines: Int
@@ -16,7 +15,7 @@ struct Build: Codable {
     /// The permitted growth.
     private static let share = 0.03
 
-    /// - Returns: whether nothing has grown by more than is permitted.
+    /// - Returns: `true` if nothing has grown by more than is permitted.
     func compare(with recorded: Build?) -> Bool {
         var isGood = true
         print("\n| a dependent's first build | | |\n|---|---:|---|")
@@ -31,7 +30,7 @@ struct Build: Codable {
     }
 }
 
-/// A package as `swift package describe` says.
+/// A package as described by `swift package describe`.
 private struct Package: Decodable {
     struct Product: Decodable {
         var name: String
@@ -47,7 +46,7 @@ private struct Package: Decodable {
     var products: [Product]
     var targets: [Target]
 
-    /// The targets of a product, and those below them.
+    /// Returns the targets of a product, and their dependencies.
     func targets(of product: String) -> [Target] {
         var names = products.first { $0.name == product }?.targets ?? []
         var found: [Target] = []

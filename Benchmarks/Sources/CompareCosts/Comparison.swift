@@ -1,12 +1,12 @@
 import Commands
 import Foundation
 
-/// Counts every operation, prints a table, and compares with the file or writes it.
+/// Counts every operation, prints a table, and compares it with the file or writes the file.
 struct Comparison {
     let file: URL
     let isRecording: Bool
 
-    /// - Returns: whether nothing costs more than recorded.
+    /// - Returns: `true` if nothing costs more than recorded.
     func run() throws -> Bool {
         let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("costs-\(getpid())")
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
@@ -76,7 +76,7 @@ struct Comparison {
     /// Runs one operation under callgrind, which restarts its counts when `measured` is entered.
     private func count(_ operation: String, _ program: String, _ scratch: URL) throws -> Count {
         let profile = scratch.appendingPathComponent("profile").path
-        // Without what glibc has for newer processors: it chooses by them how it copies memory and compares strings.
+        // Without glibc's variants for newer processors, which change how it copies memory and compares strings.
         let tunables = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-EVEX,-ERMS,-FSRM,-RTM"
         let output = try output([
             "env", "SWIFT_DETERMINISTIC_HASHING=1", "GLIBC_TUNABLES=\(tunables)", "valgrind", "--tool=callgrind",

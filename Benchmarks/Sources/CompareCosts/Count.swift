@@ -20,14 +20,14 @@ struct Limit {
     var share: Double
     var rest: Double
 
-    /// Also by an operation that was not recorded.
+    /// Returns `true` if a count exceeds the limit, also for an operation that was not recorded.
     func isExceeded(by count: Count, before: Count?) -> Bool {
         guard let before else { return true }
         return count[keyPath: value] > before[keyPath: value] * (1 + share) + rest
     }
 }
 
-/// What counts depend on besides the source.
+/// The conditions of the counts besides the source.
 struct Origin: Codable, Equatable, CustomStringConvertible {
     var architecture: String
     var compiler: String
@@ -51,6 +51,6 @@ extension Double {
         return (self * factor).rounded() / factor
     }
 
-    /// Without decimals that say nothing.
+    /// The value as text, without meaningless decimals.
     var plain: String { self == rounded() ? String(Int(self)) : "\(self)" }
 }

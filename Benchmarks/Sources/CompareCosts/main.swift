@@ -1,15 +1,15 @@
 // Counts the instructions, allocations, system calls and sleeps of the operations of `Costs`, and compares them with a
 // file: `CompareCosts costs.json`; or records them there: `CompareCosts --record costs.json`.
 //
-// Then it does the same with the lines that a dependent compiles, and the size of the program `Smallest`.
+// The program then does the same with the lines that a dependent compiles, and the size of the program `Smallest`.
 //
-// Counted under callgrind, where the machine's load changes nothing. There the clock is read with a system call, so
-// readings of the clock are among those.
+// Counts come from callgrind, where the machine's load has no effect. There the clock is read with system calls, which
+// are counted.
 
 import Commands
 import Foundation
 
-/// Says why nothing can be compared.
+/// The reason why nothing can be compared.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 }

@@ -1,5 +1,5 @@
-// What tasks cost. In a file of its own, because what main.swift declares is isolated to the main actor, and so would be
-// the tasks' closures.
+// The costs of tasks. In a file of its own, because declarations in main.swift are isolated to the main actor, and so
+// would be the tasks' closures.
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
@@ -25,14 +25,14 @@ private actor Resident {
     }
 }
 
-/// Two connected sockets.
+/// Makes two connected sockets.
 private func sockets() -> (Int32, Int32) {
     var ends: [Int32] = [0, 0]
     precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0, "no sockets")
     return (ends[0], ends[1])
 }
 
-/// A peer that sends a message, waits for the answer, and so on; it blocks in calls of the C library alone.
+/// Makes a peer that sends a message, waits for the answer, and so on; it blocks only in calls of the C library.
 private func converse(_ descriptor: Int32, times: Int) -> LoopThread {
     LoopThread(name: "peer") { _ in
         var message = [UInt8](repeating: 7, count: 64)
@@ -45,7 +45,7 @@ private func converse(_ descriptor: Int32, times: Int) -> LoopThread {
     }
 }
 
-/// A connection's handler sends back what it receives.
+/// Sends back received bytes from a connection's handler.
 private func echo(_ loop: RunLoop, _ count: Int) {
     let (server, peer) = sockets()
     let connection = Connection(adopting: server, on: loop) { connection, bytes in
@@ -59,7 +59,7 @@ private func echo(_ loop: RunLoop, _ count: Int) {
     thread.join()
 }
 
-/// The name of each operation, and a function that carries it out the given number of times.
+/// The name of each operation, and a function that performs it the given number of times.
 let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
     (
         "yield of a task",
@@ -74,7 +74,7 @@ let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
             try? loop.run {
                 for index in 0..<count {
                     await resident.call()
-                    // Else the task would not need to come back.
+                    // Otherwise the task would not need to come back.
                     observe(index)
                 }
             }

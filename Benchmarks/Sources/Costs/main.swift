@@ -1,12 +1,12 @@
-// One operation of RunLoopKit, many times, for callgrind to count. `Costs <operation>` prints in its last line how many
-// there were, and how often the loop slept meanwhile; without an operation it prints their names.
+// One operation of RunLoopKit, many times, for callgrind to count. `Costs <operation>` prints in its last line the
+// number of operations, and of sleeps of the loop meanwhile; without an operation it prints their names.
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
 
 /// Counts from the call of this function, which is not optimized so that it keeps its name, to the end of the process.
 ///
-/// - Parameter body: carries out operations and returns their number.
+/// - Parameter body: performs operations and returns their number.
 @inline(never) @_optimize(none)
 private func measured(_ body: () -> Int) -> Never {
     let waits = loop.statistics.waits
@@ -20,7 +20,7 @@ nonisolated(unsafe) private let loop = RunLoop.current
 private let count = 10_000
 private let hour = Duration.seconds(3600)
 
-/// The same order in every run.
+/// A generator with the same order in every run.
 private struct Scrambler: RandomNumberGenerator {
     var state: UInt64 = 43
     mutating func next() -> UInt64 {
@@ -34,7 +34,7 @@ private func order() -> [Int] {
     return (0..<count).shuffled(using: &scrambler)
 }
 
-/// Timers of between one hour and two, in scrambled order, as a loop has them that has run for a while: its tables have
+/// Makes timers of between one hour and two, in scrambled order, in a loop that has run for a while: its tables have
 /// had their size before.
 private func pendingTimers() -> [Timer] {
     for timer in add(order()) { timer.invalidate() }
@@ -42,14 +42,14 @@ private func pendingTimers() -> [Timer] {
     return add(order())
 }
 
-/// The same with delayed calls.
+/// Makes delayed calls likewise.
 private func pendingCalls() -> [DelayedCall] {
     for call in call(order()) { call.cancel() }
     pass()
     return call(order())
 }
 
-/// Timeouts of between one hour and two, in scrambled order, as a loop has them that has run for a while.
+/// Makes timeouts of between one hour and two, in scrambled order, in a loop that has run for a while.
 private func pendingTimeouts() -> [Deadline] {
     let timeouts = (0..<count).map { _ in Deadline() }
     for _ in 0..<2 {
@@ -85,7 +85,7 @@ private func add(_ numbers: [Int]) -> [Timer] {
 nonisolated(unsafe) private var observed = 0
 @inline(never) private func observe(_ number: Int) { observed &+= number }
 
-/// A host that waits for a guest, and runs it that many times.
+/// Waits for a guest as a host does, and runs it `count` times.
 private func host(_ guest: RunLoop.Guest, _ count: Int) {
     var ready = pollfd(fd: descriptor(of: guest), events: Int16(POLLIN), revents: 0)
     for _ in 0..<count {
@@ -110,7 +110,7 @@ private func callNext(of left: Int, in loop: RunLoop) {
     loop.perform(afterDelay: .seconds(1)) { callNext(of: left - 1, in: loop) }
 }
 
-/// Watches as many pipes; each has an unread byte in it.
+/// Watches `count` pipes, each with an unread byte.
 @discardableResult
 private func watchPipes(_ count: Int) -> [DescriptorSource] {
     (0..<count).map { _ in
@@ -122,9 +122,9 @@ private func watchPipes(_ count: Int) -> [DescriptorSource] {
     }
 }
 
-/// Starts a thread that posts a block some time after it has been asked to; the last of those blocks stops the loop.
+/// Starts a thread that posts a block some time after each request; the last block stops the loop.
 ///
-/// - Returns: asks for a block.
+/// - Returns: a closure that requests a block.
 private func startPoster() -> () -> Void {
     var ends: [Int32] = [0, 0]
     precondition(pipe(&ends) == 0, "no pipe")
@@ -392,7 +392,7 @@ private let operations: [(name: String, run: () -> Never)] = [
         {
             let ask = startPoster()
             loop.add(CustomSource(), forMode: .default)
-            // Asked for just before the sleep, the post comes long after it has begun.
+            // Requested just before the sleep, the post arrives long after it has begun.
             loop.add(Observer(activities: .beforeWaiting) { _, _ in ask() }, forMode: .default)
             let posts = { (count: Int) in
                 postsLeft = count
@@ -462,7 +462,7 @@ private let operations: [(name: String, run: () -> Never)] = [
         "a descriptor's event, one of 100",
         {
             watchPipes(100)
-            // libevent takes at most 32 events at first, and more once it has met as many.
+            // libevent accepts at most 32 events at first, and more once it has met as many.
             for _ in 0..<10 { pass() }
             measured {
                 for _ in 0..<100 { pass() }
@@ -630,12 +630,12 @@ private let operations: [(name: String, run: () -> Never)] = [
         "a turn of one of ten loops on one timeline",
         {
             withSimulation { simulation in
-                // Coprime, so that nearly every fire is another loop's than the one before.
+                // Coprime, so that nearly every fire is another loop's than the previous one.
                 for period in [7, 11, 13, 17, 19, 23, 29, 31, 37, 41] {
                     let thread = LoopThread(name: "loop") { _ in
                         Timer.scheduledTimer(withTimeInterval: .milliseconds(period), repeats: true) { _ in turns += 1 }
                     }
-                    // The simulation ends it.
+                    // The simulation ends the thread.
                     _ = thread
                 }
                 simulation.advance(by: .seconds(1))
@@ -651,7 +651,7 @@ private let operations: [(name: String, run: () -> Never)] = [
         "fire a timer that misses dates, on virtual time",
         {
             withSimulation { simulation in
-                // The first miss takes a place to count them in.
+                // The first miss allocates a place for the count.
                 Timer.scheduledTimer(withTimeInterval: .milliseconds(10), repeats: true) { timer in
                     simulation.spend(.milliseconds(25))
                     observe(timer.missedFires)

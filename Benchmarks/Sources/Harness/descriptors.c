@@ -59,7 +59,7 @@ static void *ping_thread(void *unused) {
     return NULL;
 }
 
-// With 100 more descriptors that nothing comes from.
+// With 100 more idle descriptors.
 void descriptor_ping(uint64_t unused) {
     (void)unused;
     echoes = true;
@@ -121,7 +121,8 @@ static double per_pass(uint64_t passes, bool switches) {
     return (double)(now_ns() - begin) / (double)passes;
 }
 
-// Half of the descriptors are in mode 1, while passes are made in mode 0; in the end all those out of mode are ready.
+// Half of the descriptors are in mode 1, while passes are made in mode 0; in the end all out-of-mode descriptors are
+// ready.
 void descriptors_out_of_mode(uint64_t passes) {
     int *descriptors = zeroed(size * sizeof *descriptors);
     for (size_t i = 0; i < size; i++) {

@@ -35,8 +35,8 @@ void fire(uint64_t unused) {
     when_fired = note_one_shot;
     // All are armed before the first is due.
     uint64_t lead = size <= 10000 ? 100000000 : size <= 100000 ? 1000000000 : 5000000000;
-    // In bulk they come within a millisecond. Further apart, the processor time of a fire would be their distance for
-    // each loop that keeps up with them, whatever a fire takes.
+    // In bulk they come within a millisecond. With larger distances, the distance would be the processor time of a fire
+    // in each loop that keeps up, whatever a fire takes.
     uint64_t divisor = size <= 10000 ? 1 : 50;
     for (size_t i = 0; i < size; i++) delays[i] = lead + delays[i] / divisor;
     size_t rounds = size >= 100000 ? 1 : 5;

@@ -1,4 +1,4 @@
-// The one harness that every peer is measured with.
+// The harness that measures every peer.
 #include "measure.h"
 #include <signal.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ int harness_main(int argc, char **argv, Peer *given) {
             puts("not applicable");
         }
         fflush(stdout);
-        // Without teardown: the peers' threads and a million timers are no part of what is measured.
+        // Without teardown: the peers' threads and a million timers are not part of the measurement.
         _exit(0);
     }
     fprintf(stderr, "there is no workload %s\n", workload);

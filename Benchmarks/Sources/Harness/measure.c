@@ -71,8 +71,8 @@ void give_up(const char *why) {
 void *zeroed(size_t bytes) {
     void *memory = malloc(bytes);
     if (!memory) abort();
-    // Of `memset` the compiler would make a `calloc`, whose pages are not there before they are written: the memory of
-    // every peer's timer seemed 8 bytes more.
+    // The compiler would turn `memset` into a `calloc`, whose pages do not exist before they are written: every peer's
+    // timer would seem to take 8 more bytes of memory.
     explicit_bzero(memory, bytes);
     return memory;
 }

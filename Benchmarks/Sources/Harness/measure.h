@@ -5,15 +5,15 @@
 
 extern Peer *peer;
 
-// How long a workload may take before it is given up.
+// Returns the longest time that a workload may take.
 uint64_t budget_ns(void);
 
-// The value at a fraction of the sorted values; sorts them in place.
+// Returns the value at a fraction of the sorted values; sorts them in place.
 double percentile(int64_t *values, size_t count, double fraction);
 
 void *zeroed(size_t bytes);
 
-// The inputs, the same for every peer and touched before anything is timed: delays in [low, high) ns, a permutation,
+// The inputs, the same for every peer and touched before the timing begins: delays in [low, high) ns, a permutation,
 // and places for the handles.
 extern size_t size;
 extern uint64_t *delays;
@@ -26,13 +26,13 @@ uint64_t random_bits(void);
 void on_loop(Task task, void *argument);
 void sync_time(void);
 
-// For the calling thread, once; see `place_other_thread`.
+// Places the calling thread, once; see `place_other_thread`.
 void place_loop_thread(void);
 
-// What the workload is called.
+// The name of the workload.
 extern const char *workload;
 
-// The workloads. `size` is how many there are of what is measured; what `count` means, each says.
+// The workloads. `size` is the number of measured items; each workload states the meaning of `count`.
 void churn(uint64_t unused);
 void churn_embedded(uint64_t unused);
 void churn_common(uint64_t unused);
@@ -49,7 +49,7 @@ void idle_pass(uint64_t unused);
 void mode_switch(uint64_t passes);
 void tasks(uint64_t unused);
 
-// What a timer of the workload does when it fires.
+// Called when a timer of the workload fires.
 extern void (*when_fired)(size_t i);
 // `post` for peers that only have `wake`.
 void post_to_queue(Task task, void *argument);

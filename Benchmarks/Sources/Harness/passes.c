@@ -17,7 +17,7 @@ void idle_pass(uint64_t unused) {
     harness_emit("per_pass", median(rounds, 9) / 1000, "ns");
 }
 
-// Passes in two modes by turns: one timer in the one, `size` in the other.
+// Makes passes in two modes by turns: one timer in the first, `size` in the second.
 void mode_switch(uint64_t passes) {
     peer->add_in_mode(far, 0);
     for (size_t i = 0; i < size; i++) peer->add_in_mode(far + i, 1);

@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// A queue for peers that have none: the peer is woken up when the queue was empty.
+// A queue for peers that have none: the peer is woken up if the queue was empty.
 typedef struct node {
     struct node *next;
     Task task;
@@ -76,7 +76,7 @@ void ping(uint64_t unused) {
     pthread_join(thread, NULL);
 }
 
-// As fast as they can.
+// Posts as fast as possible.
 static size_t tasks_done, producers_;
 static atomic_bool started;
 static uint64_t began, cpu_began;

@@ -76,7 +76,7 @@ void churn_common(uint64_t unused) {
     churn_rounds(peer->add_common, remove_common, false);
 }
 
-// Idle timeouts of as many connections: a timer that is due at once pushes 1,000 of them back from within its callback
+// Idle timeouts of `size` connections: a timer that is due at once pushes 1,000 of them back from within its callback
 // and adds its successor, so that the loop makes a pass, and its clock moves, for every 1,000.
 static uint64_t wanted, done, began;
 

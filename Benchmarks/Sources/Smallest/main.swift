@@ -1,4 +1,4 @@
-// A program that uses a run loop and a timer, for `CompareCosts` to look at its size.
+// A program that uses a run loop and a timer, whose size `CompareCosts` measures.
 
 import RunLoopKit
 

@@ -3,20 +3,20 @@ import Harness
 // The harness has tasks of its own.
 typealias Task = _Concurrency.Task
 
-/// Where tasks and actors of a peer live.
+/// The home of a peer's tasks and actors.
 public struct Home: Sendable {
     let serial: UnownedSerialExecutor?
     let task: (any TaskExecutor)?
 
     /// - Parameters:
-    ///   - serial: where actors live; the default executor unless given.
-    ///   - task: what tasks prefer. With `serial` alone, a task is isolated to an actor.
+    ///   - serial: the actors' executor; by default Swift's default executor.
+    ///   - task: the tasks' preferred executor. With `serial` alone, a task is isolated to an actor.
     public init(serial: UnownedSerialExecutor? = nil, task: (any TaskExecutor)? = nil) {
         self.serial = serial
         self.task = task
     }
 
-    /// Whether a task lives here without being isolated to an actor.
+    /// `true` if a task lives here without being isolated to an actor.
     var hasFreeTasks: Bool { task != nil || serial == nil }
 
     /// Starts a task for each number.
@@ -38,12 +38,12 @@ extension Callee {
     func call(_ other: some Callee, times: Int) async {
         for _ in 0..<times {
             await other.call()
-            // Else it would not need to come back.
+            // Otherwise the actor would not need to come back.
             call()
         }
     }
 
-    /// Puts the threads that the other one runs on where the harness wants threads other than the loop's.
+    /// Places the threads of the other home where the harness wants threads other than the loop's.
     func moveThreads(of other: some Callee) async {
         // A pool has several.
         for _ in 0..<1000 { await other.moveThread() }
@@ -71,7 +71,7 @@ actor LoopActor: Callee {
     func start(_ numbers: Range<Int>, _ life: nonisolated(nonsending) @escaping @Sendable (Int) async -> Void) {
         for number in numbers {
             Task {
-                // So that the task is isolated to this actor.
+                // Isolates the task to this actor.
                 call()
                 await life(number)
             }

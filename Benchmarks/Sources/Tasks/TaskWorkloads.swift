@@ -11,9 +11,9 @@ public struct TaskWorkloads: Sendable {
     private let sleep: Sleep?
 
     /// - Parameters:
-    ///   - home: where everything lives.
+    ///   - home: the home of all tasks and actors.
     ///   - other: a home on another thread.
-    ///   - sleep: how a task of the home sleeps.
+    ///   - sleep: lets a task of the home sleep.
     public init(home: Home, other: Home? = nil, sleep: Sleep? = nil) {
         self.home = home
         self.other = other
@@ -22,7 +22,7 @@ public struct TaskWorkloads: Sendable {
 
     /// Starts a workload, which stops the peer's loop in the end.
     ///
-    /// - Returns: `false` if the peer has nothing for it.
+    /// - Returns: `false` if the peer does not support it.
     public func start(_ name: UnsafePointer<CChar>!, _ size: Int, _ delays: UnsafePointer<UInt64>!) -> Bool {
         guard let work = work(String(cString: name), size, delays) else { return false }
         Task { [home] in
@@ -48,7 +48,7 @@ public struct TaskWorkloads: Sendable {
         { [home] in await home.run(work) }
     }
 
-    /// From a task that is isolated to no actor.
+    /// Visits actors from a task that is isolated to no actor.
     private func visits(_ size: Int) -> Work {
         func visits(to callee: some Callee) -> Work {
             { await measure(size) { await visit(callee, times: $0) } }
@@ -78,7 +78,7 @@ public struct TaskWorkloads: Sendable {
     private func sleeps(_ size: Int, _ delays: UnsafePointer<UInt64>, _ sleep: @escaping Sleep) -> Work {
         nonisolated(unsafe) let delays = delays
         return { [home] in
-            // The yardstick: as many tasks that wait for what never comes.
+            // The yardstick: as many tasks that wait forever.
             let beginning = now_ns(), bytes = resident_bytes()
             await home.startAll(size) { _, begun in
                 await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in begun.arrive() }
@@ -113,7 +113,7 @@ public struct TaskWorkloads: Sendable {
     }
 }
 
-/// The median of nine rounds.
+/// Measures the median of nine rounds.
 private nonisolated(nonsending) func measure(
     _ size: Int, _ round: nonisolated(nonsending) (_ times: Int) async -> Void
 ) async {
@@ -129,7 +129,7 @@ private nonisolated(nonsending) func measure(
 @concurrent private func visit(_ callee: some Callee, times: Int) async {
     for number in 0..<times {
         await callee.call()
-        // Else it would not need to come back.
+        // Otherwise it would not need to come back.
         observe(number)
     }
 }
@@ -138,7 +138,7 @@ private nonisolated(unsafe) var observed = 0
 @inline(never) private func observe(_ number: Int) { observed &+= number }
 
 extension Home {
-    /// Has a task that lives here carry it out.
+    /// Performs work in a task that lives here.
     fileprivate func run(_ work: nonisolated(nonsending) @escaping @Sendable () async -> Void) async {
         let ended = Countdown(1)
         await start(0..<1) { _ in

@@ -52,7 +52,7 @@ struct Bench: ParsableCommand {
         var results: [Results] = []
         for run in 1...runs {
             results.append(try measure(peers, workloads, repetitions, run))
-            // After each, so that the runs so far are not lost.
+            // After each run, so that the results so far are not lost.
             let report = report(results, peers, repetitions)
             if run == runs { print(report) }
             if let output { try report.write(toFile: output, atomically: true, encoding: .utf8) }
@@ -68,7 +68,7 @@ struct Bench: ParsableCommand {
     ) throws -> Results {
         let runner = Runner(directory: programs, budget: quick ? 2 : 20)
         var results = Results()
-        // What takes long, does not finish, or does not exist is not tried again.
+        // Workloads that take long, do not finish, or do not exist are not tried again.
         var settled: Set<[String]> = []
         for repetition in 1...repetitions {
             for workload in workloads {
@@ -99,7 +99,7 @@ struct Bench: ParsableCommand {
         FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
     }
 
-    /// Tables of the last run; the goals of all.
+    /// Returns the tables of the last run, and the goals of all.
     private func report(_ runs: [Results], _ peers: [Peer], _ repetitions: Int) -> String {
         let date = Date.now.formatted(.iso8601.year().month().day())
         let results = runs.last!

@@ -1,4 +1,4 @@
-/// What ours is to reach, as ratios within one run.
+/// A goal of ours, as a ratio within one run.
 struct Goal: Sendable {
     enum Limit: Sendable {
         case atMost(Double)
@@ -23,7 +23,7 @@ struct Goal: Sendable {
         { results, _ in results.ratio(metric, of: own, to: other, in: workload) }
     }
 
-    /// The ratio to the best loop of C.
+    /// Returns the ratio to the best loop of C.
     private static func ratioToBestC(_ metric: String, in workload: String) -> Measure {
         { results, peers in
             results.best(metric, in: workload, among: peers.filter(\.isC))
@@ -31,8 +31,8 @@ struct Goal: Sendable {
         }
     }
 
-    /// The ratio to the best of the others; none without the default executor, which a quick run leaves out, and beside
-    /// which all else looks good.
+    /// Returns the ratio to the best of the others; none without the default executor, which a quick run leaves out,
+    /// and beside which everything else looks good.
     private static func ratioToBestExecutor(_ metric: String, in workload: String) -> Measure {
         { results, peers in
             guard results.median(metric, of: "dispatch", in: workload) != nil else { return nil }
@@ -178,7 +178,7 @@ struct Goal: Sendable {
                 ratio("each", to: "nio", in: "hop cross")),
         ] + light + embedded + guests
 
-    /// All goals that were measured; none if there are none.
+    /// Returns all goals that were measured; `nil` if there are none.
     static func table(_ runs: [Results], _ peers: [Peer]) -> String? {
         let rows = all.compactMap { $0.row(runs, peers) }
         guard !rows.isEmpty else { return nil }
@@ -196,7 +196,8 @@ struct Goal: Sendable {
             """
     }
 
-    /// A goal that one run has not measured is missed, because otherwise a failure would take it out of the count.
+    /// Returns the row of a goal. A goal that one run has not measured is missed, because otherwise a failure would
+    /// remove it from the count.
     private func row(_ runs: [Results], _ peers: [Peer]) -> (text: String, isMet: Bool)? {
         let measured = runs.map { measure($0, peers) }
         let values = measured.compactMap(\.self)

@@ -1,7 +1,7 @@
 /// A loop, or a form of one.
 struct Peer {
     let name: String
-    /// Its executable is named so, and `Peer`.
+    /// The name of the executable, without the suffix `Peer`.
     let program: String
     let form: String
     /// The peer that does the same without ours, if that is the only one to compare with.
@@ -21,10 +21,10 @@ struct Peer {
     static let ours = "ours"
     static let call = "ours, delayed call"
 
-    /// Not loops that anybody could use, and so not candidates for the best.
+    /// `true` for loops that are not usable as such, and so are not candidates for the best.
     var isYardstick: Bool { program == "Floor" || program == "SwiftHeap" }
     var isOurs: Bool { program == "RunLoopKit" }
-    /// A loop of C, with the exact deadlines that ours has.
+    /// `true` for a loop of C with exact deadlines, as ours has.
     var isC: Bool { ["Libevent", "Libuv", "Libev", "GLib", "SDEvent"].contains(program) && form != "common" }
 
     static let all = [
@@ -69,7 +69,7 @@ struct Peer {
         "libuv, ours a guest", "glib alone", "glib, ours a guest", "glib in ours",
     ]
 
-    /// Whether a form differs from the loop itself in this workload; other workloads are not measured.
+    /// Returns `true` if a form differs from the loop itself in this workload; other workloads are not measured.
     func differs(in workload: Workload) -> Bool {
         switch (program, form) {
         case ("RunLoopKit", "delayed call"): ["churn", "rearm", "fire"].contains(workload.kind)

@@ -7,7 +7,7 @@ struct Results {
     }
 
     private var values: [Key: [Int: Double]] = [:]
-    /// Why a peer did not finish a workload.
+    /// The reasons why peers did not finish a workload.
     private(set) var failures: [(peer: String, workload: String, reason: String)] = []
 
     mutating func add(_ value: Double, _ metric: String, of peer: String, in workload: String, repetition: Int) {
@@ -26,13 +26,13 @@ struct Results {
         values[Key(peer: peer, workload: workload, metric: metric)].map { Array($0.values).median }
     }
 
-    /// The median of the ratios of each repetition: neighbours in time are compared with one another. Of the medians if
-    /// one of the two was measured only once.
+    /// Returns the median of the ratios of each repetition, which compares neighbours in time; or the ratio of the
+    /// medians if one of the two was measured only once.
     func ratio(_ metric: String, of peer: String, to other: String, in workload: String) -> Double? {
         ratio([metric], of: peer, to: other, in: workload)
     }
 
-    /// Of the sums of several metrics.
+    /// Returns the ratio of the sums of several metrics.
     func ratio(_ metrics: [String], of peer: String, to other: String, in workload: String) -> Double? {
         let mine = sums(metrics, of: peer, in: workload), others = sums(metrics, of: other, in: workload)
         guard !mine.isEmpty, !others.isEmpty else { return nil }
@@ -49,7 +49,7 @@ struct Results {
         }
     }
 
-    /// The peer with the smallest median.
+    /// Returns the peer with the smallest median.
     func best(_ metric: String, in workload: String, among peers: [Peer]) -> String? {
         peers.compactMap { peer in median(metric, of: peer.name, in: workload).map { (peer.name, $0) } }
             .min { $0.1 < $1.1 }?.0

@@ -3,15 +3,15 @@ import Foundation
 
 /// Runs peers, one at a time.
 struct Runner {
-    /// Where the executables are.
+    /// The directory of the executables.
     let directory: URL
-    /// How many seconds a workload may take.
+    /// The number of seconds that a workload may take.
     let budget: Int
 
     struct Outcome {
         var metrics: [(name: String, value: Double)] = []
         var failure: String?
-        /// The peer has no call for it.
+        /// `true` if the peer has no call for the workload.
         var isNotApplicable = false
         var duration = Duration.zero
     }

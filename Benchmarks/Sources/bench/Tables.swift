@@ -6,12 +6,12 @@ struct Table {
         var title: String
         var workload: String
         var metric: String
-        /// Whether smaller is better, so that ratios tell something.
+        /// `true` if smaller is better, so that ratios are meaningful.
         var hasRatios = true
     }
 
     let title: String
-    /// Whether forms of a peer have rows of their own.
+    /// `true` if forms of a peer have rows of their own.
     var hasForms = true
     /// A difference between the contracts of the peers, which belongs to the figures.
     var note: String?
@@ -153,7 +153,7 @@ struct Table {
             ]),
     ]
 
-    /// The table in Markdown; none if nothing of it was measured.
+    /// Returns the table in Markdown; `nil` if nothing of it was measured.
     func markdown(_ results: Results, _ peers: [Peer]) -> String? {
         let columns = self.columns.filter { column in
             peers.contains { results.median(column.metric, of: $0.name, in: column.workload) != nil }
@@ -185,7 +185,7 @@ struct Table {
         return ratios.isEmpty ? value.short : "\(value.short) (\(ratios.joined(separator: ", ")))"
     }
 
-    /// The peers with which a peer is compared.
+    /// Returns the peers with which a peer is compared.
     private func references(of peer: Peer, _ column: Column, _ results: Results, _ peers: [Peer]) -> [String] {
         if peer.program == "Guests" { return peer.host.map { [$0] } ?? [] }
         let others = peers.filter { !$0.isYardstick && !$0.isOurs }
@@ -195,7 +195,7 @@ struct Table {
 }
 
 extension Double {
-    /// With as many digits as a measurement deserves.
+    /// The value with as many digits as a measurement deserves.
     var short: String {
         let digits = abs(self) >= 99.95 ? 0 : abs(self) >= 9.995 ? 1 : abs(self) >= 0.1 ? 2 : 3
         let text = String(format: "%.\(digits)f", self)

@@ -5,9 +5,9 @@ struct Workload {
     let kind: String
     let size: Int
     let count: Int
-    /// Where the loop and the other threads run; see `place_other_thread` in the harness.
+    /// The placement of the loop and the other threads; see `place_other_thread` in the harness.
     let placement: String?
-    /// The size and count of a quick run; none if a quick run leaves it out.
+    /// The size and count of a quick run; `nil` if a quick run leaves it out.
     let quick: (size: Int, count: Int)?
 
     init(

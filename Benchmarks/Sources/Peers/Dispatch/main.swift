@@ -36,7 +36,7 @@ private func workItem(after delay: UInt64, _ number: Int) -> UnsafeMutableRawPoi
     return Unmanaged.passRetained(item).toOpaque()
 }
 
-// Functions make the queue's closures: a closure of the top level would belong to the main thread.
+// Functions make the queue's closures: a closure at top level would belong to the main thread.
 var peer = Peer()
 peer.skips_missed = true
 // The queue's thread is made here, and inherits the processor of this one.

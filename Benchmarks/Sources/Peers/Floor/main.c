@@ -211,7 +211,7 @@ static void run_reading(void) {
     }
 }
 
-// What the harness calls.
+// The functions that the harness calls.
 static Timer *make(uint64_t delay, bool repeats, size_t i) {
     Timer *timer = malloc(sizeof *timer);
     timer->repeats = repeats;

@@ -23,7 +23,7 @@ private func addTimer(
     let interval = repeats ? Double(delay) * 1e-9 : 0
     let timer = Timer(fire: date(after: delay), interval: interval, repeats: repeats, block: block)
     loop.add(timer, forMode: mode)
-    // The loop keeps it until it is invalidated.
+    // The loop keeps the timer until it is invalidated.
     return Unmanaged.passUnretained(timer).toOpaque()
 }
 
@@ -50,7 +50,7 @@ peer.post = { task, argument in
     nonisolated(unsafe) let argument = argument
     DispatchQueue.main.async { task!(argument) }
 }
-// Foundation has nothing for descriptors on Linux; CFSocket has, on a thread of its own that calls select.
+// Foundation has no descriptor sources on Linux; CFSocket has, on a thread of its own that calls select.
 peer.watch = { descriptor, number in
     var context = CFSocketContext()
     context.info = UnsafeMutableRawPointer(bitPattern: number + 1)

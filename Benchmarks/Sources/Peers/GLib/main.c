@@ -29,7 +29,7 @@ static void cancel(Handle handle) { g_source_remove((guint)(size_t)handle); }
 
 static void move(Handle handle, uint64_t delay, size_t i) {
     (void)i;
-    // Found by its id: a user who keeps the id of `g_timeout_add` has nothing else.
+    // Found by its id: the user of `g_timeout_add` has only the id.
     GSource *source = g_main_context_find_source_by_id(context, (guint)(size_t)handle);
     g_source_set_ready_time(source, g_get_monotonic_time() + (gint64)(delay / 1000));
 }

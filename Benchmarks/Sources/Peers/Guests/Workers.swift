@@ -9,13 +9,13 @@ import RunLoopKit
 protocol Worker: AnyObject {
     init()
 
-    /// Waits, and serves what is ready.
+    /// Waits, and serves ready items.
     func turn()
     /// Calls `handler` whenever the descriptor is readable.
     func watch(_ descriptor: Int32, _ handler: @escaping () -> Void)
     /// Calls `handler` every millisecond.
     func tick(_ handler: @escaping () -> Void)
-    /// Takes a guest in.
+    /// Adds a guest.
     func add(_ guest: RunLoop.Guest) throws
 }
 
@@ -44,7 +44,7 @@ final class EpollWorker: Worker {
         setting.it_value.tv_nsec = 1_000_000
         timerfd_settime(timer, 0, &setting, nil)
         watch(timer) {
-            // One shot each, as a loop with many timers does it.
+            // One shot each, as in a loop with many timers.
             timerfd_settime(timer, 0, &setting, nil)
             handler()
         }
@@ -56,7 +56,7 @@ final class EpollWorker: Worker {
     }
 }
 
-/// A handler, where C keeps it.
+/// A handler, at an address that C keeps.
 private final class Handler {
     let handler: () -> Void
 

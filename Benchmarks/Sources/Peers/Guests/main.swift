@@ -1,5 +1,4 @@
-// The processor time of an event, when a host's own means serve it, and when a guest does; and of GLib's sources in a run
-// loop.
+// The processor time of an event, served by a host's own means and by a guest; and of GLib's sources in a run loop.
 //
 //   GuestsPeer epoll|libuv|glib|glib-in-ours[,guest] guest-idle|guest-fire|guest-echo|guest-descriptor EVENTS 0
 import Glibc
@@ -9,14 +8,14 @@ import RunLoopKit
 /// The events so far.
 var count = 0
 
-/// A pipe with a byte that nobody reads.
+/// Makes a pipe with a byte that is never read.
 func readyPipe() -> Int32 {
     var ends: [Int32] = [-1, -1]
     precondition(pipe(&ends) == 0 && write(ends[1], "x", 1) == 1, "no pipe")
     return ends[0]
 }
 
-/// One end of a pair of sockets, and a handler that takes its byte and sends it again.
+/// Makes one end of a pair of sockets, and a handler that receives its byte and sends it again.
 func echo() -> (descriptor: Int32, handler: () -> Void) {
     var ends: [Int32] = [-1, -1]
     precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0, "no sockets")

@@ -32,7 +32,7 @@ static void arm(struct event *event, uint64_t delay) {
     event_add(event, uses_common_timeouts ? common_timeouts[time.tv_sec] : &time);
 }
 
-// A callback gets one argument, the number; its event is found by it.
+// A callback gets one argument, the number, by which its event is found.
 static struct event **events_by_number;
 static size_t capacity;
 

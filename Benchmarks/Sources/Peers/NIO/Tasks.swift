@@ -1,5 +1,5 @@
-// NIO has an executor for actors only. A user who wants tasks to prefer an event loop writes one, on `execute`: the form
-// task executor.
+// NIO has an executor for actors only. A user who wants tasks to prefer an event loop writes one with `execute`: the
+// form task executor.
 import NIOCore
 import NIOPosix
 import Tasks

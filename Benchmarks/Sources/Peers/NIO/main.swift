@@ -28,7 +28,7 @@ private final class Reader: ChannelInboundHandler, Sendable {
     }
 }
 
-/// A `Scheduled` is a value without an identity: the handle is its number and one.
+/// A `Scheduled` is a value without an identity; the handle is its number plus one.
 private func schedule(after delay: UInt64, _ number: Int) -> UnsafeMutableRawPointer {
     let task = loop.scheduleTask(in: .nanoseconds(Int64(delay))) { harness_fired(number) }
     if number == scheduled.count { scheduled.append(task) } else { scheduled[number] = task }

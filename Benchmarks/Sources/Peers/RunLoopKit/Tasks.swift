@@ -1,4 +1,4 @@
-// In a file of its own, because what main.swift declares belongs to the main actor.
+// In a file of its own, because declarations in main.swift belong to the main actor.
 import RunLoopKit
 import Tasks
 

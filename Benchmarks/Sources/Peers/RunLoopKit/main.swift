@@ -1,7 +1,7 @@
 import Glibc
-// RunLoopKit, through its public API: a `Timer` with a closure each, kept by the loop; the driver that ships.
-// Forms: tolerance (repeating timers may come a millisecond late); delayed call (instead of a timer that fires once, by
-// the time of the pass, as loops of C have it); sleep of a task (the same by a task of the loop, its making included).
+// RunLoopKit, through its public API: a `Timer` with a closure each, kept by the loop, with the usual driver. Forms:
+// tolerance (repeating timers may come a millisecond late); delayed call (instead of a timer that fires once; by the
+// time of the pass, as in loops of C); sleep of a task (by a task of the loop, including its creation).
 import Harness
 import RunLoopKit
 import RunLoopSimulation
@@ -10,7 +10,7 @@ nonisolated(unsafe) private let loop = RunLoop.current
 nonisolated(unsafe) private var tolerance = Duration.zero
 nonisolated(unsafe) private var isStopped = false
 private let modes: [RunLoop.Mode] = ["first", "second"]
-/// A descriptor source belongs to who made it.
+/// The descriptor sources, which belong to their creator.
 nonisolated(unsafe) private var descriptorSources: [DescriptorSource] = []
 
 private func handle(_ timer: Timer) -> UnsafeMutableRawPointer { Unmanaged.passUnretained(timer).toOpaque() }
@@ -50,7 +50,7 @@ peer.report = {
     harness_emit("jobs", Double(loop.statistics.jobs), "")
 }
 
-/// As in Foundation, an interval of zero would be 0.1 ms, and the loop would sleep.
+/// Adds a timer that is due at once. As in Foundation, an interval of zero would be 0.1 ms, and the loop would sleep.
 private func addAtOnce(_ number: Int) -> UnsafeMutableRawPointer {
     let timer = Timer(at: loop.now) { _ in harness_fired(number) }
     loop.add(timer, forMode: .default)
@@ -93,7 +93,7 @@ if CommandLine.arguments.dropFirst().first == "delayed call" {
     peer.rearm = { handle, delay, _ in call(handle).rearm(at: date(delay)) }
 }
 
-// Timeouts, in objects that the caller has anyway. By the time of the pass, too.
+// Timeouts, in objects that the caller has anyway; also by the time of the pass.
 private final class Embedded: Timeout {
     override func timeoutExpired() {}
 }
@@ -123,7 +123,7 @@ if CommandLine.arguments.dropFirst().first == "sleep of a task" {
         }
         return UnsafeMutableRawPointer(bitPattern: number + 1)
     }
-    // The tasks begin to sleep, and see that they were cancelled, in passes of the loop.
+    // The tasks begin to sleep, and see their cancellation, in passes of the loop.
     peer.flush_adds = {
         let count = sleepers.ended + tasks.count
         while sleepers.begun < count { loop.run(in: .default, until: .distantPast) }

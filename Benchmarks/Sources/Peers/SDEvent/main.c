@@ -51,7 +51,7 @@ static void move(Handle handle, uint64_t delay, size_t i) {
     sd_event_source_set_time(handle, now + delay / 1000);
 }
 
-// It has no repeating timers: each is set anew, on its grid.
+// sd-event has no repeating timers: each is set anew, on its grid.
 typedef struct {
     uint64_t period, next;
 } Grid;

@@ -1,8 +1,8 @@
 // Clients of an echo server, on one thread, which also look at the server's process:
 //
 //   StreamLoad echo PORT PROCESS CONNECTIONS SIZE IN_FLIGHT MILLISECONDS
-//     Each connection keeps so many messages of SIZE bytes in flight. Prints the nanoseconds of processor time that the
-//     server takes for a message, and the messages a second, of the time after a warm-up of a quarter of it.
+//     Each connection keeps IN_FLIGHT messages of SIZE bytes in flight. Prints the nanoseconds of processor time that
+//     the server takes for a message, and the messages a second, of the time after a warm-up of a quarter of it.
 //   StreamLoad plain|tls PORT PROCESS CONNECTIONS
 //     Each connection has one message of 64 bytes echoed and then rests. Prints the bytes by which the server's memory
 //     (PSS) has grown for a connection.
@@ -41,7 +41,7 @@ static double now(void) {
   return time.tv_sec + time.tv_nsec * 1e-9;
 }
 
-/// The nanoseconds that the threads of a process have had a processor.
+/// Returns the nanoseconds that the threads of a process have had a processor.
 static double spent(const char *process) {
   char path[512];
   snprintf(path, sizeof path, "/proc/%s/task", process);
@@ -60,7 +60,7 @@ static double spent(const char *process) {
   return sum;
 }
 
-/// The memory of a process, in bytes.
+/// Returns the memory of a process, in bytes.
 static double memory(const char *process) {
   char line[256];
   snprintf(line, sizeof line, "/proc/%s/smaps_rollup", process);
@@ -125,7 +125,7 @@ static void say(struct client *client) {
   epoll_ctl(poll_descriptor, EPOLL_CTL_MOD, client->descriptor, &event);
 }
 
-/// Talks until a point in time. Returns how many bytes have come back.
+/// Talks until a point in time. Returns the number of bytes that have come back.
 static double talk(double end, size_t size) {
   double received = 0;
   struct epoll_event events[256];
@@ -168,7 +168,7 @@ static void echo(int port, const char *process, int connections, size_t size, in
 }
 
 static void rest(int port, const char *process, int connections, SSL_CTX *context) {
-  // What a server needs once is not counted.
+  // One-time costs of a server are not counted.
   struct client *first = connect_all(port, 100, context);
   for (int i = 0; i < 100; i++) close(first[i].descriptor);
   sleep(1);

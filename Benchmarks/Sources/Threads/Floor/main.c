@@ -1,5 +1,5 @@
-// What the kernel asks of an echo server: `EchoFloor PORT THREADS`. Each thread has a listener on the port and an
-// epoll instance, and nothing else.
+// The kernel's share of an echo server: `EchoFloor PORT THREADS`. Each thread has a listener on the port and an epoll
+// instance, and nothing else.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

@@ -1,9 +1,9 @@
 // Clients of a server, on one thread: `Load PORT CONNECTIONS MESSAGES AT_A_TIME REQUEST REPLY [SETUP REPLY]`.
 //
-// Each connection sends so many requests at a time, and the next when all replies have come. REQUEST is a text, in which
-// %06d is the connection's number, or how many bytes to send; REPLY is how many bytes come back for one. A set-up is sent
-// once on each connection before anything is timed. Prints how many requests a second were replied to, and in how many
-// microseconds half of the messages and 99 % of them were.
+// Each connection sends AT_A_TIME requests, and the next when all replies have arrived. REQUEST is a text, in which
+// %06d is the connection's number, or a number of bytes to send; REPLY is the number of bytes in a reply. A set-up is
+// sent once on each connection before the timing begins. Prints the number of replies a second, and the microseconds in
+// which half of the messages and 99 % of them were replied to.
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <netinet/tcp.h>
@@ -35,7 +35,7 @@ static double now(void) {
   return time.tv_sec + time.tv_nsec * 1e-9;
 }
 
-// A request, so many times, for a client.
+// Composes a client's request, repeated `times` times.
 static void compose(struct client *client, const char *request, int times, int number) {
   char text[512];
   size_t length = isdigit(*request) ? strtoul(request, NULL, 10) : (size_t)snprintf(text, sizeof text, request, number);
