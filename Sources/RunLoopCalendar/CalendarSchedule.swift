@@ -64,7 +64,7 @@ extension WallSchedule where Self == CalendarSchedule {
     /// - Parameters:
     ///   - times: the times on each day; in any order.
     ///   - timeZone: the zone whose clocks count. In a test, name one: the current zone is the machine's.
-    /// - Precondition: There is a time.
+    /// - Precondition: `times` is not empty.
     public static func daily(at times: TimeOfDay..., in timeZone: TimeZone = .current) -> CalendarSchedule {
         CalendarSchedule(at: times, in: timeZone)
     }
@@ -75,7 +75,7 @@ extension WallSchedule where Self == CalendarSchedule {
     ///   - weekdays: the days.
     ///   - times: the times on each of the days; in any order.
     ///   - timeZone: the zone whose clocks count.
-    /// - Precondition: There is a day, and a time.
+    /// - Precondition: neither `weekdays` nor `times` is empty.
     public static func weekly(
         on weekdays: Set<Locale.Weekday>, at times: TimeOfDay..., in timeZone: TimeZone = .current
     ) -> CalendarSchedule {
@@ -93,7 +93,7 @@ extension WallSchedule where Self == CalendarSchedule {
     ///   - day: the day of the month, from 1 to 31.
     ///   - times: the times on that day; in any order.
     ///   - timeZone: the zone whose clocks count.
-    /// - Precondition: `day` is 1 to 31, and there is a time.
+    /// - Precondition: `day` is 1 to 31, and `times` is not empty.
     public static func monthly(
         onDay day: Int, at times: TimeOfDay..., in timeZone: TimeZone = .current
     ) -> CalendarSchedule {
@@ -106,7 +106,7 @@ extension WallSchedule where Self == CalendarSchedule {
     /// - Parameters:
     ///   - minutes: the minutes of each hour, from 0 to 59; in any order.
     ///   - timeZone: the zone whose clocks count. Not all zones are whole hours apart.
-    /// - Precondition: There is a minute, and each is 0 to 59.
+    /// - Precondition: `minutes` is not empty, and each is 0 to 59.
     public static func hourly(atMinute minutes: Int..., in timeZone: TimeZone = .current) -> CalendarSchedule {
         CalendarSchedule(
             at: (0..<24).flatMap { hour in minutes.map { TimeOfDay(hour: hour, minute: $0) } }, in: timeZone)

@@ -5,7 +5,7 @@ extension Console {
     /// shares are from 0 to 1. A member without a value is left out. Readers ignore members that they do not know;
     /// ``version`` changes when one is removed or changes its meaning. A value and `Sendable`.
     public struct Snapshot: Sendable, Hashable, Codable {
-        /// The version of the form of snapshots: 1.
+        /// The version of the snapshot's form: 1.
         public internal(set) var version = 1
         /// The number of the snapshot in its console. A missing number was dropped, because this reader had not read
         /// the previous one.

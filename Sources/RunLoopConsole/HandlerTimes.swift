@@ -7,7 +7,7 @@ struct HandlerTimes {
         var length = Duration.zero
         var sleep = Duration.zero
         var handlers: [Flight.Handler?: Sum] = [:]
-        /// The innermost call, and its begin, if the loop waits for its return.
+        /// The innermost call, and its start, if the loop waits for its return.
         var call: (handler: Flight.Handler?, begin: RunLoop.Instant)?
     }
 

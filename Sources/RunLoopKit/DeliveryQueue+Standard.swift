@@ -12,6 +12,7 @@ extension DeliveryQueue {
 
     /// The process's pool of background threads, or the simulation's: the counterpart of Dispatch's global queue. Any
     /// thread.
+    ///
     /// The pool has as many threads as the machine has processors, but at least two. Give handlers that block a pool of
     /// their own.
     public static var background: DeliveryQueue { .pool(backgroundPool[RunLoop.currentWorld]) }

@@ -71,7 +71,7 @@ private struct MainLoop {
 
     let waker = started { () throws(RunLoop.StartError) in try EventWaker() }
     let remote: RunLoop.Remote
-    /// The number of forks before this state was made; a greater one means that the state is the parent's.
+    /// The number of forks so far; it is greater in a child process.
     let forkCount = rlk_fork_count()
 
     private init() {

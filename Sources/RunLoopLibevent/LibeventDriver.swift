@@ -156,7 +156,7 @@ package final class LibeventDriver: Driver {
     // descriptor that became ready just after a wait would be last in the next one, miss the wait after that, and so
     // on. A few of 64 busy clients waited twice as long as the others for each answer (decision 121).
 
-    /// Reports a descriptor: at once if the latest wait did not report it, and otherwise after such ones, in the order
+    /// Reports a descriptor: at once if it is new since the latest wait, and otherwise after the new ones, in the order
     /// of that wait.
     @inline(__always)
     fileprivate func report(_ watch: Watch, _ events: DescriptorEvents) {

@@ -15,8 +15,8 @@ package final class RealWorld: World {
         return RunLoop.WallTime(secondsSince1970: Int64(time.tv_sec)) + .nanoseconds(time.tv_nsec)
     }
 
-    /// Returns the instant by the present difference of the clocks. Both run at the same rate, which time servers
-    /// adjust for both. Any other change of their difference is reported to loops that watch the clock.
+    /// Converts by the present difference of the clocks, whose rates time servers adjust alike. Any other change of
+    /// their difference is reported to loops that watch the clock.
     package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant {
         // Read first: an instant that is a little late is never early.
         let wallTime = wallTime

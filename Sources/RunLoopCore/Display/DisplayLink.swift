@@ -31,7 +31,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     /// Creates a link that calls `block`, once it has been added to a loop.
     ///
     /// - Parameters:
-    ///   - clock: the clock whose frames the link follows.
+    ///   - clock: the clock of the frames.
     ///   - block: called on the loop's thread with the link; kept until the link is invalidated.
     public convenience init(
         clock: FrameClock = FrameClock(), _ block: @escaping (DisplayLink) -> Void, file: StaticString = #fileID,
@@ -69,7 +69,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     /// target.
     ///
     /// - Parameters:
-    ///   - clock: the clock whose frames the link follows.
+    ///   - clock: the clock of the frames.
     ///   - target: the object whose method is called.
     ///   - selector: the method, for example `Player.step`, which receives the link.
     public convenience init<Target: AnyObject>(
@@ -83,7 +83,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     /// link invalidates itself and calls nothing.
     ///
     /// - Parameters:
-    ///   - clock: the clock whose frames the link follows.
+    ///   - clock: the clock of the frames.
     ///   - weakTarget: the object whose method is called as long as it lives.
     ///   - selector: the method, which receives the link.
     public convenience init<Target: AnyObject>(

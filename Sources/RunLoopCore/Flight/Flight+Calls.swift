@@ -29,7 +29,7 @@ extension Flight {
         public internal(set) var nested = Duration.zero
         /// The number of calls in which this call is nested.
         public let depth: Int
-        /// The time from a timer's date to the begin of its call; `nil` for other handlers.
+        /// The time from a timer's date to the start of its call; `nil` for other handlers.
         public let lateness: Duration?
         /// The number of the polled task, unique in the process; `nil` for other handlers.
         public let task: UInt64?
@@ -58,7 +58,7 @@ extension Flight {
         }
     }
 
-    /// The calls of handlers in the order in which they began, except calls whose begin is lost. O(events).
+    /// The calls of handlers in the order in which they began, except calls whose start is lost. O(events).
     public var calls: [Call] {
         var calls: [Call] = []
         var open: [Int] = []

@@ -3,7 +3,7 @@ extension Flight {
     public struct Delay: Sendable, Hashable {
         /// The late call.
         public let call: Call
-        /// The calls that were made or still under way between the date of the late call and its begin: at most the 20
+        /// The calls that were made or still under way between the date of the late call and its start: at most the 20
         /// longest, the longest first. Calls that contain others are among them. If there are none, the loop ran in
         /// other modes, or its thread had no processor.
         public let causes: [Call]

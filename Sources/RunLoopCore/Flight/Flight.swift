@@ -12,7 +12,7 @@ public struct Flight: Sendable {
         public let kind: RunLoop.ItemKind
         /// The handler's name, if it has one.
         public let name: String?
-        /// The place in the program where the handler was made, for example `Daemon/main.swift:12`.
+        /// The file and line that made the handler, for example `Daemon/main.swift:12`.
         public let origin: String
 
         public var description: String { "\(kind)" + (name.map { " \"\($0)\"" } ?? "") + " (\(origin))" }
@@ -67,7 +67,7 @@ public struct Flight: Sendable {
         public let depth: Int
         /// The event.
         public let event: Event
-        /// The time from a timer's date to the begin of its call; `nil` for other events.
+        /// The time from a timer's date to the start of its call; `nil` for other events.
         public let lateness: Duration?
         /// The number of the polled task; `nil` for other events.
         public let task: UInt64?

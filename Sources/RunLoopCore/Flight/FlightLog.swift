@@ -8,10 +8,10 @@ final class FlightLog {
     // Unchecked, like the state of the loop that every call accesses.
     @exclusivity(unchecked) private var names: FlightNames
     @exclusivity(unchecked) private var writer: FlightMemory.Writer
-    /// The begins of the calls under way, the innermost last.
+    /// The start times of the calls under way, the innermost last.
     @exclusivity(unchecked) private var begins = Begins()
-    /// The latenesses that were known when the last call began. The difference of one is the lateness of the next call,
-    /// so the loop need not pass it, which would cost each pass without a recorder five instructions.
+    /// The latenesses known when the last call began. If the next call finds one more, the difference is its lateness:
+    /// the loop need not pass it, which would cost each pass without a recorder five instructions.
     @exclusivity(unchecked) private var latenesses: (count: Int, sum: Int64)
     /// The time of the last event.
     @exclusivity(unchecked) private var last: RunLoop.Instant
@@ -108,20 +108,20 @@ final class FlightLog {
 
     // MARK: Causes
 
-    /// Notes that the loop has slept since the last event, until a source was ready.
+    /// Notes a sleep since the last event, until a source was ready.
     @inline(__always)
     func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: @autoclosure () -> Callee, name: UInt32) {
         let slept = wokeUp(.sleptUntilReady, name, mode, now)
         FlightProbes.sleepEnds(after: slept, by: "descriptor", source().name ?? "")
     }
 
-    /// Notes that the loop has slept since the last event, until a thread posted something.
+    /// Notes a sleep since the last event, until a thread posted something.
     func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by thread: ThreadName) {
         let slept = wokeUp(.sleptUntilMail, names.number(of: thread), mode, now)
         FlightProbes.sleepEnds(after: slept, by: "thread", "\(thread)")
     }
 
-    /// Notes that the loop has slept since the last event, until a date or for no known reason.
+    /// Notes a sleep since the last event, until a date or for no known reason.
     func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, atDate: Bool) {
         let slept = wokeUp(atDate ? .sleptUntilDate : .slept, 0, mode, now)
         FlightProbes.sleepEnds(after: slept, by: atDate ? "date" : "other", "")

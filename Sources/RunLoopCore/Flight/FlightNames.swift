@@ -125,7 +125,7 @@ struct FlightNames {
 }
 
 extension RunLoop.ItemKind {
-    /// A Boolean value that indicates whether the item fires at a date.
+    /// Indicates whether the item fires at a date.
     @inline(__always)
     var hasDate: Bool {
         switch self {
@@ -134,7 +134,7 @@ extension RunLoop.ItemKind {
         }
     }
 
-    /// A Boolean value that indicates whether a call of the item is a poll of a task.
+    /// Indicates whether a call of the item is a poll of a task.
     @inline(__always)
     var isOfTasks: Bool {
         switch self {

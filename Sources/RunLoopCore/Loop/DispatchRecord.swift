@@ -13,7 +13,7 @@ final class DispatchRecord: Sendable {
     /// The event at which the watching thread looks again, besides the dates that it knows.
     enum Awaited {
         case nothing
-        /// The begin of a call, while none is under way. In a simulation, the begin of work that takes time.
+        /// The start of a call, while none is under way. In a simulation, the start of work that takes time.
         case call
         /// The end of the call with that number.
         case end(of: UInt64)

@@ -36,7 +36,7 @@ extension RunLoop {
             if handledSource { didWork = performBlocks(in: mode) || didWork }
         }
 
-        // 4. Find the time to sleep until: none if there is something to do, or nothing left to wait for.
+        // 4. Choose the date to sleep until: none if there is something to do, or nothing left to wait for.
         var wakeTime = run.isPoll || handledSource ? nil : self.wakeTime(in: mode, until: run.limit)
         let announcesSleep = wakeTime != nil
         if announcesSleep, !afterHostsSleep, notify(.beforeWaiting, in: mode) {

@@ -230,7 +230,7 @@ extension RunLoop {
         return !timers.hasMembers(in: mode) && (blocks.isEmpty || !hasBlocks(for: mode))
     }
 
-    /// A Boolean value that indicates whether requests of other threads wait to be taken.
+    /// Indicates whether requests of other threads wait to be taken.
     @inline(__always)
     package var hasMail: Bool { mailbox.hasMail }
 

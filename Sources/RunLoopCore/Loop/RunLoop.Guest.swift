@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// The part of a run loop in the loop of another library, its *host*, on the same thread.
+    /// A run loop as the guest of another library's loop, its *host*, on the same thread.
     ///
     /// The host waits for both: it polls ``descriptor`` for reading, beside its own, and calls ``run(in:)`` when it is
     /// readable.
@@ -139,7 +139,8 @@ extension RunLoop {
         return Guest(self, mode)
     }
 
-    /// Returns the date of the next work in `mode`, apart from mail and ready descriptors; `distantPast` for now.
+    /// Returns the date of the next work in `mode`, apart from mail and ready descriptors; `distantPast` if there is
+    /// work now.
     func dateOfWork(in mode: Mode) -> Instant {
         if !parked.isEmpty { unpark(for: mode) }
         if !ready.isEmpty || hasBlocks(for: mode) || isStopPending { return .distantPast }

@@ -4,9 +4,9 @@ extension RunLoop {
     /// An item belongs to one loop at a time and to that loop's thread, in any number of its modes, and is not
     /// `Sendable`. The loop keeps it from the moment it is added until it is invalidated or leaves its last mode; only
     /// a timeout belongs to its holder. The item keeps its handler until it is invalidated, and the end of its loop
-    /// invalidates it. You cannot subclass this class: it has no public initializer.
+    /// invalidates it. Not for subclassing: it has no public initializer.
     open class Item: CustomStringConvertible {
-        /// The place in the program where the item was made.
+        /// The file and line that made the item.
         public final let origin: Origin
 
         // Neither these nor the fields of the subclasses are checked for exclusive access: only the loop's thread
@@ -88,7 +88,6 @@ extension RunLoop {
             return extras!
         }
 
-        /// The state shared with the item's remotes.
         final var link: RemoteLink<Item, RunLoop> {
             let extras = madeExtras
             if extras.link == nil { extras.link = RemoteLink(self, loop?.mailbox) }
@@ -149,7 +148,7 @@ extension RunLoop {
         /// Leaves the loop for good.
         func withdraw(from loop: RunLoop) { fatalError("an item knows its modes") }
 
-        /// Notes that the loop has ended, which every item of it knows.
+        /// Called after the loop has ended and all its items have left it.
         func loopEnded() { invalidate() }
 
         /// The date on which the item is due next, if it has one; for reports.
@@ -158,20 +157,18 @@ extension RunLoop {
         var callNumber: UInt64 { 0 }
         /// Further text about the item for reports.
         var detail: String? { nil }
-        /// A Boolean value that indicates whether the item keeps runs in its modes from finishing.
+        /// Indicates whether the item keeps runs in its modes from finishing.
         var keepsAlive: Bool { true }
-        /// A Boolean value that indicates whether the item is called in the next pass in one of its modes, regardless
-        /// of the time.
+        /// Indicates whether the item is called in the next pass in one of its modes, regardless of the time.
         var isReady: Bool { false }
 
         func makeExtras() -> Extras { Extras() }
     }
 
-    /// An item that waits for a deadline in its loop's timer queue. You cannot subclass this class: it has no public
-    /// initializer.
+    /// An item that waits for a deadline in its loop's timer queue. Not for subclassing: it has no public initializer.
     open class TimedItem: Item, TimerQueueNode {
-        // Unchecked as in `Item`. First, in the gap that the fields of an item leave: the fields with which an item
-        // leaves its queue take 24 bytes, and mostly one line of the cache.
+        // Unchecked as in `Item`. Declared first, in the gap that the fields of an item leave: leaving a queue uses 24
+        // bytes, mostly in one line of the cache.
         @exclusivity(unchecked) private final var queueFlags: UInt8 = 0
         @exclusivity(unchecked) final var queueLane: UInt16 = 0
         @exclusivity(unchecked) final var queueIndex: Int32 = -1
@@ -200,7 +197,7 @@ extension RunLoop {
         /// - Returns: whether a handler was called.
         func deadlineCame(in loop: RunLoop) -> Bool { fatalError("a timed item is called at its deadline") }
 
-        /// A Boolean value that indicates whether the loop keeps the item as long as it is scheduled.
+        /// Indicates whether the loop keeps the item as long as it is scheduled.
         var isKept: Bool { true }
 
         final override var membership: Membership {
@@ -214,8 +211,7 @@ extension RunLoop {
         }
     }
 
-    /// An item that waits for something other than a deadline. You cannot subclass this class: it has no public
-    /// initializer.
+    /// An item that waits for something other than a deadline. Not for subclassing: it has no public initializer.
     open class UntimedItem: Item {
         // Unchecked as in `Item`.
         @exclusivity(unchecked) private final var modes = Membership.none

@@ -13,17 +13,15 @@ extension RunLoop {
             mailbox = Mailbox(waker: waker, name: name)
         }
 
-        /// A Boolean value that indicates whether the order of mail is recorded or repeated. Then senders may not share
-        /// a post, which would depend on the first of them and could not be repeated.
+        /// Indicates whether the order of mail is recorded or repeated. Then senders may not share a post, which would
+        /// depend on the first of them and could not be repeated.
         package var keepsOrder: Bool { mailbox.keepsOrder }
 
-        /// The identity of the loop.
         package var id: ObjectIdentifier { ObjectIdentifier(mailbox) }
 
         /// The name of the loop's thread, if it is a ``LoopThread``.
         package var name: String? { mailbox.name }
 
-        /// The waker of the loop.
         package var waker: any Waker { mailbox.waker }
 
         init(_ mailbox: Mailbox<RunLoop>) {

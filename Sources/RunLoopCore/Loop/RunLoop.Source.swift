@@ -1,6 +1,6 @@
 extension RunLoop {
     /// An item that an event outside of the loop makes ready, for example a ``CustomSource`` or a ``DescriptorSource``.
-    /// You cannot subclass this class: it has no public initializer.
+    /// Not for subclassing: it has no public initializer.
     open class Source: UntimedItem, SignalQueueNode, ParkedListNode {
         /// The source's place among ready sources: smaller numbers are served earlier, and equal ones in the order in
         /// which they became ready.

@@ -8,7 +8,7 @@ extension RunLoop {
         private var nextLook = 1
         private var end: Instant?
 
-        /// Counts a call and returns whether the turn is over. Called after each call.
+        /// Counts a call, and returns whether the turn is over.
         @inline(__always)
         mutating func isOver(in loop: RunLoop) -> Bool {
             count &+= 1

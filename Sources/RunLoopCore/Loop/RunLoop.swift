@@ -25,7 +25,6 @@ public final class RunLoop {
     package var callouts: Int { statistics.fires + statistics.sources + statistics.blocks + statistics.jobs }
 
     package let driver: any Driver
-    /// The world of the loop, real or simulated.
     package let world: any World
     let mailbox: Mailbox<RunLoop>
     /// The loop's number, unique in the process, even among loops that have gone.
@@ -69,8 +68,7 @@ public final class RunLoop {
 
     @exclusivity(unchecked) var blocks = BlockQueue<RunLoop>()
     let ready = ReadyQueue()
-    /// A Boolean value that indicates whether this pass is still to serve descriptors found ready. On the loop's
-    /// thread.
+    /// Indicates whether this pass is still to serve descriptors found ready. On the loop's thread.
     package var hasReadyDescriptors: Bool { !ready.isEmpty }
     /// The buffer for collected mail. Empty between collections, but with its capacity.
     @exclusivity(unchecked) var mail = Mail<RunLoop>()
@@ -97,7 +95,7 @@ public final class RunLoop {
     /// The mode of the host's wait, and the run in whose handler it is; `nil` without a guest.
     @exclusivity(unchecked) var hostWait: (mode: Mode, run: UInt64?)?
     @exclusivity(unchecked) private(set) var isWatched = false
-    /// A Boolean value that indicates whether the loop is watched, or has a guest.
+    /// Indicates whether the loop is watched, or has a guest.
     @exclusivity(unchecked) private(set) var isUseWatched = false
 
     private func calledMayBeWatched() {
@@ -115,7 +113,7 @@ public final class RunLoop {
     @exclusivity(unchecked) var isStopPending = false
     /// Set if the loop's thread is to end: every run ends, and a new run makes a single pass.
     @exclusivity(unchecked) package internal(set) var isEnding = false
-    /// Set if the loop has ended: nothing is scheduled in it any more.
+    /// Set if nothing is scheduled in the loop any more.
     @exclusivity(unchecked) package private(set) var hasEnded = false
     /// Set while jobs of tasks still run: until the end of the loop has run the last of them.
     private(set) var takesJobs = true
@@ -240,8 +238,8 @@ public final class RunLoop {
         return innermostRun?.mode
     }
 
-    /// A Boolean value that indicates whether the loop is asleep. Never true on the loop's own thread; read it from
-    /// another, through its remote.
+    /// A Boolean value that indicates whether the loop is asleep, which only other threads see; see
+    /// ``Remote/isWaiting``.
     public var isWaiting: Bool { mailbox.isAsleep }
 
     /// Ends the innermost run at the end of its pass: items that are due in the pass are still served, and the loop
@@ -286,7 +284,7 @@ public final class RunLoop {
         useHandler?()
     }
 
-    /// A Boolean value that indicates whether the next use of the loop on its thread is noticed.
+    /// Indicates whether the next use of the loop on its thread is noticed.
     var noticesUse: Bool {
         get { usingThread != thread }
         set { usingThread = newValue ? 0 : thread }

@@ -4,8 +4,8 @@ struct CallSlot {
     var date = RunLoop.Instant.distantFuture
     /// The lane in 16 bits and the order in 48.
     private var laneAndOrder: UInt64 = 0
-    /// The flags and the later order: the order, as a node's, in the highest 48 bits, the place in the lowest byte, the
-    /// label in the next one.
+    /// The order of a postponed call in the highest 48 bits, the place in the lowest byte, and the label in the next
+    /// one.
     private var flagsAndLaterOrder: UInt64 = 0
     /// The index in the heap or among the calls set aside; in a free slot, the next free slot of the chunk.
     var index: Int32 = -1
@@ -50,7 +50,7 @@ struct CallSlot {
         set { flagsAndLaterOrder = flagsAndLaterOrder & ~0xff | UInt64(newValue.rawValue) }
     }
 
-    /// A Boolean value that indicates whether the call is being made: its slot is in use, but no token finds it.
+    /// Indicates whether the call is being made: its slot is in use, but no token finds it.
     var isBeingCalled: Bool { block == nil && index == Self.indexOfCalled }
 
     /// The position of a waiting call in the order.

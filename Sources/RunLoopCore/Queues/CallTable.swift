@@ -12,7 +12,7 @@ struct CallTable: ~Copyable {
         var memory: UnsafeMutableRawPointer?
         /// The next chunk that has a free slot.
         var nextWithRoom: Int32 = -1
-        /// The numbers of slots that have ever been in use, and that are.
+        /// The numbers of slots that have been in use at any time, and that are in use now.
         var touched: Int16 = 0
         var used: Int16 = 0
         var firstFree: Int16 = -1
@@ -38,7 +38,6 @@ struct CallTable: ~Copyable {
         (memory + slotOffset).assumingMemoryBound(to: CallSlot.self) + Int(index)
     }
 
-    /// Puts a call into a free slot.
     @inline(__always)
     mutating func insert(
         _ block: consuming @escaping () -> Void, _ label: CallLabel, _ origin: RunLoop.Origin, at date: RunLoop.Instant,

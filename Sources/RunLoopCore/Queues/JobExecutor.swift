@@ -14,7 +14,7 @@ protocol JobExecutor<Loop>: AnyObject, Sendable {
     /// Refuses a job after ``end()``.
     func refuse(_ job: UnownedJob, by way: JobWay)
 
-    /// A Boolean value that indicates whether no job waits. On the loop's thread.
+    /// Indicates whether no job waits. On the loop's thread.
     var isIdle: Bool { get }
 
     /// Takes no job from now on.

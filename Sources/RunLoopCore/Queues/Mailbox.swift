@@ -37,7 +37,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// confuse the two.
     let sources = Locked(false)
 
-    /// A Boolean value that indicates whether a recorder of the loop needs the threads that post.
+    /// Indicates whether a recorder of the loop needs the threads that post.
     @inline(__always)
     var notesPosters: Bool {
         get { recorded.load(ordering: .relaxed) }
@@ -58,7 +58,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         signal = Atomic(gate == nil ? Signal.none : Signal.mail)
     }
 
-    /// A Boolean value that indicates whether the order of mail is recorded or repeated.
+    /// Indicates whether the order of mail is recorded or repeated.
     var keepsOrder: Bool { gate != nil }
 
     /// The loop as error messages name it.
@@ -212,7 +212,6 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         }
     }
 
-    /// A Boolean value that indicates whether the loop has ended.
     var isClosed: Bool { gate?.isClosed ?? state.withLock { $0.isClosed } }
 
     @inline(__always)

@@ -40,7 +40,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// earlier.
     private(set) var nextOrder: UInt64
 
-    /// A Boolean value that indicates whether a pass may be under way, so that joins of modes matter.
+    /// Indicates whether a pass may be under way, so that joins of modes matter.
     var notesJoins = false
     /// The orders of the items' last joins of modes, since the outermost pass now under way began.
     private var joins: [UnsafeRawPointer: [RunLoop.Mode: UInt64]] = [:]

@@ -21,7 +21,6 @@ protocol TimerQueueNode: AnyObject {
     var queueLane: UInt16 { get set }
 }
 
-/// The place of a node in a timer queue.
 enum TimerQueuePlace: UInt8 {
     /// The node is not armed, and rests.
     case resting
@@ -35,7 +34,7 @@ enum TimerQueuePlace: UInt8 {
     static let mask: UInt8 = 3
 
     /// Creates a place from the lowest two bits.
-    // Unsafe: there are as many cases, with these values. The check was a call.
+    // Unsafe: the cases have exactly these values. The check was a call.
     @inline(__always)
     init(bits: UInt8) {
         self = unsafeBitCast(bits & Self.mask, to: TimerQueuePlace.self)

@@ -87,7 +87,7 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
         return deadline
     }
 
-    /// A Boolean value that indicates whether the item waits: in its heap, or set aside.
+    /// Indicates whether the item waits: in its heap, or set aside.
     var isArmed: Bool { isCall ? slot.pointee.block != nil : node.with { $0.isArmed } }
 
     /// The date on which the item is due, as last armed or postponed; a call's without its tolerance.

@@ -25,7 +25,7 @@ extension RunLoop {
             public let kind: ItemKind
             /// The item's name, if it has one.
             public let name: String?
-            /// The place in the program where the item was made.
+            /// The file and line that made the item.
             public let origin: Origin
             /// The modes that contain the item now.
             public let modes: [Mode]
@@ -45,8 +45,7 @@ extension RunLoop {
             /// A Boolean value that indicates whether the item keeps runs in its modes from finishing. Observers do
             /// not, nor do items that only observe the loop, such as the signal that dumps it.
             public let keepsAlive: Bool
-            /// A Boolean value that indicates whether the item is called in the next pass in one of its modes,
-            /// regardless of the time.
+            /// Indicates whether the item is called in the next pass in one of its modes, regardless of the time.
             package let isReady: Bool
             /// The state of a task; `nil` for other items.
             package let task: TaskState?

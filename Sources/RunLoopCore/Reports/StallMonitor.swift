@@ -26,7 +26,7 @@ public final class StallMonitor {
         public let kind: RunLoop.ItemKind
         /// The handler's name, if it has one.
         public let name: String?
-        /// The place in the program where the handler was made.
+        /// The file and line that made the handler.
         public let origin: RunLoop.Origin
         /// The mode in which the loop runs.
         public let mode: RunLoop.Mode

@@ -10,7 +10,7 @@
 /// it keeps its handler until it is invalidated. The end of its loop invalidates it. A source that is released without
 /// ever having been added is reported to the ``RunLoop/trace`` of the thread's loop.
 public final class DescriptorSource: RunLoop.WatchedSource {
-    /// The descriptor that is watched.
+    /// The watched descriptor.
     public var fileDescriptor: Int32 { descriptor }
 
     /// The events for which the descriptor is watched. An empty set pauses the source, which stays in its modes. Can be

@@ -1,5 +1,5 @@
 extension RunLoop {
-    /// A source that is ready when its descriptor is. You cannot subclass this class: it has no public initializer.
+    /// A source that is ready when its descriptor is. Not for subclassing: it has no public initializer.
     ///
     /// The driver watches the descriptor as long as the source is in any mode. A source that is ready and cannot be
     /// served is parked: its descriptor is not watched until one of its modes runs.

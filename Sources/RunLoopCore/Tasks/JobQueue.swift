@@ -1,9 +1,8 @@
 extension RunLoop {
     /// The jobs of an executor, which wait for its modes. On its loop's thread.
     ///
-    /// The loop keeps the queue as a block that waits for the same modes and runs the jobs in order. While one of them
-    /// is on the stack, there is no such block: a nested run runs none of its siblings, and does not stay awake for
-    /// them.
+    /// The loop holds the jobs in a block that waits for the same modes and runs them in order. While one of them is on
+    /// the stack, there is no such block: a nested run runs none of its siblings, and does not stay awake for them.
     final class JobQueue: UntimedItem {
         typealias Entry = (job: UnownedJob, way: JobWay)
 
@@ -149,7 +148,6 @@ extension RunLoop {
         }
     }
 
-    /// The job that the loop is running.
     package var runningJob: UnownedJob? {
         jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job } }
     }

@@ -23,7 +23,7 @@ public final class RateLimiter {
     // The waiting tasks. The first stays in line until it is resumed, so that none passes before it.
     private var first: Turn?
     private weak var last: Turn?
-    /// The call at which the oldest pass counts no longer.
+    /// The call that ends the count of the oldest pass.
     private var alarm = CallToken.none
     private static let origin = RunLoop.Origin()
 

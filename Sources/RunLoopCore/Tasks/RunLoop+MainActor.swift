@@ -38,7 +38,7 @@ extension RunLoop {
     /// Has the loop of the main thread run its tasks that are isolated to the main actor, if nothing else does.
     func serveMainActor(forTasksIn modes: Modes) {
         guard rlk_is_main_thread() != 0 else { return }
-        // No task's place: the source serves others as well. If it cannot be watched, tasks wait.
+        // Not a task's place: the source serves others as well. If it cannot be watched, tasks wait.
         try? add(mainActorSource(Origin(), keepsModesAlive: false), forMode: modes)
     }
 
@@ -80,7 +80,7 @@ extension RunLoop {
         try? add(source, forMode: .every)
     }
 
-    /// Looks whether jobs of the main actor wait. A run in an empty mode, which waits for no descriptor, calls this.
+    /// Checks whether jobs of the main actor wait. A run in an empty mode, which waits for no descriptor, calls this.
     func lookForUnservedMainActor() {
         guard let source = self[unservedMainActors], source.isValid else { return }
         var queue = pollfd(fd: source.fileDescriptor, events: Int16(POLLIN), revents: 0)

@@ -74,7 +74,9 @@ extension RunLoop {
     ///
     /// ```swift
     /// try await loop.withTasks { tasks in
-    ///     tasks.start { for try await _ in loop.clock.ticks(every: .seconds(30)) { try await connection.write(ping) } }
+    ///     tasks.start {
+    ///         for try await _ in loop.clock.ticks(every: .seconds(30)) { try await connection.write(ping) }
+    ///     }
     ///     while let bytes = try await connection.read() { try await connection.write(bytes) }
     ///     tasks.cancel()
     /// }

@@ -20,7 +20,7 @@ extension RunLoop {
             var hasEnded = false
         }
 
-        /// The place in the program where the scope was made.
+        /// The file and line that made the scope.
         public var origin: Origin { label.origin }
 
         private let label: TaskLabel
@@ -54,7 +54,8 @@ extension RunLoop {
         ///
         /// ```swift
         /// let sum = try await loop.withTasks { tasks in
-        ///     let (left, right) = (tasks.start { try await first.number() }, tasks.start { try await second.number() })
+        ///     let left = tasks.start { try await first.number() }
+        ///     let right = tasks.start { try await second.number() }
         ///     return try await left.value + right.value
         /// }
         /// ```

@@ -6,7 +6,7 @@ extension RunLoop {
         /// The deadline, on the loop's clock.
         public let deadline: Instant
 
-        /// The place in the program where the scope was made.
+        /// The file and line that made the scope.
         public let origin: Origin
 
         /// The error of the body or of a task, after the deadline: `CancellationError`, or an error that says more,

@@ -28,7 +28,7 @@ extension RunLoop {
 }
 
 extension RunLoop.Remote {
-    /// A Boolean value that indicates whether the loop has ended. Any thread.
+    /// Indicates whether the loop has ended. Any thread.
     package var hasEnded: Bool { installedReference?.with { $0.hasEnded } ?? mailbox.isClosed }
 
     /// The error that ends waits after the end of the loop.

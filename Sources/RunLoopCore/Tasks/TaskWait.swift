@@ -21,7 +21,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     @exclusivity(unchecked) private var error: (any Error)?
     @exclusivity(unchecked) private var hasBegun = false
     @exclusivity(unchecked) private var usedGate: JobGate?
-    /// A Boolean value that indicates whether the wait can be ended. On the loop's thread.
+    /// Indicates whether the wait can be ended. On the loop's thread.
     package final var isWaiting: Bool { isOpen.load(ordering: .relaxed) }
 
     /// The waiting task, at rest. On the loop's thread.
@@ -162,7 +162,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     /// Called when a task has begun to wait. The wait may end at once.
     package func begin(in loop: RunLoop) {}
 
-    /// A Boolean value that indicates whether the wait continues when the task is cancelled.
+    /// Indicates whether the wait continues when the task is cancelled.
     package var outlastsCancellation: Bool { false }
 
     /// Called when the task was cancelled after the wait had begun, before the task learns of it.

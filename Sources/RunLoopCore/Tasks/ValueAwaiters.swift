@@ -24,7 +24,7 @@ enum ValueAwaiters {
     /// The greatest length of a list that is followed.
     private static let limit = 10_000
 
-    /// The places of a task's first awaiter, and of an awaiter's next one, in words from its begin.
+    /// The places of a task's first awaiter, and of an awaiter's next one, in words from the start of the task.
     private static let places: (queue: Int, link: Int)? = {
         let jobs = CollectedJobs()
         let awaited = Task<Void, any Error>(executorPreference: jobs) {}

@@ -153,8 +153,8 @@ public final class LoopThread: Sendable {
         handle.join()
     }
 
-    /// Suspends the task until the thread has ended, as ``join()`` waits; no thread is blocked. Cancelling the task
-    /// does not end the wait; ``stop()`` does. Any thread.
+    /// Suspends the task until the thread has ended; no thread is blocked. Cancelling the task does not end the wait;
+    /// ``stop()`` does. Any thread.
     public nonisolated(nonsending) func ended() async {
         await JobGate(end).pass()
     }

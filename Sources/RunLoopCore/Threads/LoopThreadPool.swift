@@ -32,7 +32,6 @@ public final class LoopThreadPool: Sendable {
         var isBusy = true
     }
 
-    /// Creates a pool whose threads live in `world`.
     package init(name: String, maximumThreads: Int, in world: any World) {
         require(maximumThreads > 0, "a pool needs at least one thread; without any, use a loop's queue")
         self.name = name
@@ -78,8 +77,8 @@ public final class LoopThreadPool: Sendable {
         for worker in state.withLock({ $0.workers }) { worker.thread.join() }
     }
 
-    /// Suspends the task until the threads have ended, as ``join()`` waits; no thread is blocked. Cancelling the task
-    /// does not end the wait; ``stop()`` does. Any thread.
+    /// Suspends the task until the threads have ended; no thread is blocked. Cancelling the task does not end the wait;
+    /// ``stop()`` does. Any thread.
     public nonisolated(nonsending) func ended() async {
         await timekeeper.ended()
         for worker in state.withLock({ $0.workers }) { await worker.thread.ended() }

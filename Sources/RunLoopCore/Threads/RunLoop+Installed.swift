@@ -28,7 +28,7 @@ extension RunLoop {
         RunLoop.livingLoops.withLock { $0[number] = lives ? UnownedReference(self) : nil }
     }
 
-    /// A Boolean value that indicates whether the loop is the calling thread's.
+    /// Indicates whether the loop is the calling thread's.
     package var isInstalled: Bool { RunLoop.installedReference == UnownedReference(self) }
 
     /// An unretained reference to ``installed`` if it can be used here: after a fork, a loop of the real world is the
@@ -38,8 +38,8 @@ extension RunLoop {
         return reference
     }
 
-    /// Returns whether the loop has ended and its thread is gone, at the begin of a task's wait. Traps on another
-    /// thread while the loop lives.
+    /// Returns whether the loop has ended and its thread is gone, when a task begins to wait. Traps on another thread
+    /// while the loop lives.
     @inline(__always)
     package func hasGone(_ what: @autoclosure () -> String) -> Bool {
         if isInstalled { return false }
@@ -106,7 +106,6 @@ extension RunLoop.Remote {
     /// A Boolean value that indicates whether the loop is the calling thread's. Any thread; O(1).
     public var isCurrent: Bool { installedReference != nil }
 
-    /// The loop, if it is the calling thread's.
     package var installed: RunLoop? { installedReference?.object }
 
     /// An unretained reference to the loop, if it is the calling thread's.

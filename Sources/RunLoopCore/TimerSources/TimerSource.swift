@@ -48,7 +48,7 @@ public final class TimerSource: Sendable {
     /// The source's name in traces and reports.
     public var name: String? { core.name }
 
-    /// The place in the program where the source was made.
+    /// The file and line that made the source.
     public var origin: RunLoop.Origin { core.origin }
 
     let core: TimerSourceCore
@@ -79,8 +79,8 @@ public final class TimerSource: Sendable {
 
     /// Sets the dates at which the source fires, and drops undelivered fires of the former schedule.
     ///
-    /// A deadline that has passed keeps the phase, and its dates count; so does time before the activation. Does
-    /// nothing after ``cancel()``. Can be called at any time, also within the source's handlers.
+    /// If the deadline has passed, the phase is kept and the missed dates count; time before the activation counts,
+    /// too. Does nothing after ``cancel()``. Can be called at any time, also within the source's handlers.
     ///
     /// - Parameters:
     ///   - deadline: the first date, on the clock of the queue; `distantFuture` disarms the source.

@@ -100,7 +100,6 @@ extension RunLoop {
         // The block is released only here, when everything is in order: its deinits may do anything.
     }
 
-    /// Makes a due call.
     func make(_ slot: CallTable.Reference) {
         let (label, origin, date) = (slot.pointee.label, slot.pointee.origin, slot.pointee.date)
         let (block, token) = timers.beginCall(slot)

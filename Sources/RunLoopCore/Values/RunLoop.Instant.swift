@@ -5,7 +5,7 @@ extension RunLoop {
     /// virtual time it starts at zero. Arithmetic saturates: an instant too far away to be represented is
     /// ``distantFuture`` or ``distantPast``. A value and `Sendable`.
     public struct Instant: Sendable, Hashable, Comparable, InstantProtocol {
-        /// Nanoseconds since the clock's zero.
+        /// The number of nanoseconds since the clock's zero.
         public let nanoseconds: Int64
 
         /// Creates the instant this many nanoseconds after the clock's zero.

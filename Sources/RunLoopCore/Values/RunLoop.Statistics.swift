@@ -17,9 +17,8 @@ extension RunLoop {
         public internal(set) var jobs = 0
         /// The number of descriptors parked because they were ready while their source could not be called.
         public internal(set) var parks = 0
-        /// The lateness of the deadlines of timers, timer sources and display links when they were served. Lateness
-        /// counts from the date or, with a tolerance, from the end of the part of it that was used, and includes time
-        /// that the loop spent in other modes.
+        /// The lateness of timers, timer sources and display links, counted from the date or, with a tolerance, from
+        /// the end of the part of it that was used. Includes time that the loop spent in other modes.
         public internal(set) var lateness = Histogram()
 
         package init() {}

@@ -7,7 +7,7 @@ extension RunLoop {
     /// use ``Instant`` for that. Arithmetic saturates, 292 years from 1970. A value and `Sendable`. Source: Dispatch's
     /// page on `DispatchWallTime`.
     public struct WallTime: Sendable, Hashable, Comparable, Codable {
-        /// Nanoseconds since the beginning of 1970.
+        /// The number of nanoseconds since the beginning of 1970.
         public let nanoseconds: Int64
 
         /// Creates the time this many nanoseconds after the beginning of 1970.
@@ -26,7 +26,7 @@ extension RunLoop {
         /// The earliest time.
         public static let distantPast = WallTime(nanoseconds: .min)
 
-        /// Whole seconds since the beginning of 1970, rounded down.
+        /// The number of whole seconds since the beginning of 1970, rounded down.
         public var secondsSince1970: Int64 { nanoseconds.dividedRoundingDown(by: 1_000_000_000) }
 
         public static func < (left: WallTime, right: WallTime) -> Bool { left.nanoseconds < right.nanoseconds }

@@ -48,7 +48,7 @@ public final class WallTimer: RunLoop.TimedItem {
     public private(set) var fireDate: RunLoop.WallTime?
 
     /// The number of dates missed between the fire before the present one and that fire; between callbacks, before the
-    /// last one. A thousand stands for more. None are with ``MissedDates/runEach``. On the thread of its loop.
+    /// last one. A thousand stands for more. Zero with ``MissedDates/runEach``. On the thread of its loop.
     public private(set) var missedFires = 0
 
     @exclusivity(unchecked) private var block: ((WallTimer) -> Void)?

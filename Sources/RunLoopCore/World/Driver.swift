@@ -63,13 +63,12 @@ package protocol Waker: Sendable {
     /// Ends the driver's wait.
     func wake()
 
-    /// The time on the driver's clock.
     var now: RunLoop.Instant { get }
 
     /// Notes that the calling thread, which is not the loop's, has posted a job of a task.
     func tookJob(_ job: UnownedJob)
 
-    /// A Boolean value that indicates whether ``mailComes()`` must be called.
+    /// Indicates whether ``mailComes()`` must be called.
     var notesMail: Bool { get }
 
     /// Notes that the calling thread is about to post mail other than a job.

@@ -8,7 +8,7 @@ package final class ThreadHandle: Sendable {
         self.thread = Locked(thread)
     }
 
-    /// A Boolean value that indicates whether the thread has been joined or detached.
+    /// Indicates whether the thread has been joined or detached.
     package var isReleased: Bool { thread.withLock { $0 == nil } }
 
     /// Waits for the thread's end. Harmless when repeated.

@@ -1,20 +1,18 @@
 /// The environment of a loop, real or simulated. Where the two differ, the loop asks its world.
 package protocol World: AnyObject, Sendable {
-    /// A Boolean value that indicates whether the time is virtual. Then tolerance moves no fire, and results are exact.
+    /// Indicates whether the time is virtual. Then tolerance moves no fire, and results are exact.
     var isVirtual: Bool { get }
 
-    /// A Boolean value that indicates whether runs of the world are repeated, so that code must ask the world for all
-    /// input.
+    /// Indicates whether runs of the world are repeated, so that code must ask the world for all input.
     var isRepeatable: Bool { get }
 
-    /// A Boolean value that indicates whether this run repeats an earlier one, whose files it leaves alone.
+    /// Indicates whether this run repeats an earlier one, whose files it leaves alone.
     var isReplay: Bool { get }
 
     /// Returns a decision that depends on which thread came first: as the calling thread takes it, or as the repeated
     /// run took it.
     func decides(_ decision: Bool) -> Bool
 
-    /// The current time of the wall clock.
     var wallTime: RunLoop.WallTime { get }
 
     /// Returns the instant at which the wall clock will show a time if it is not set; not in the future if it shows it
@@ -53,7 +51,6 @@ package protocol World: AnyObject, Sendable {
     /// - Returns: whether the task is kept.
     func keeps(endless task: String, with driver: any Driver) -> Bool
 
-    /// The values shared by the threads of this world.
     var shared: SharedLocals { get }
 }
 
