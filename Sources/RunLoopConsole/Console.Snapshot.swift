@@ -7,8 +7,8 @@ extension Console {
     public struct Snapshot: Sendable, Hashable, Codable {
         /// The version of the snapshot's form: 1.
         public internal(set) var version = 1
-        /// The number of the snapshot in its console. A missing number was dropped, because this reader had not read
-        /// the previous one.
+        /// The number of the snapshot in its console. A snapshot whose number is missing was dropped, because this
+        /// reader had not read the previous one.
         public internal(set) var number: Int
         /// The number of the process.
         public internal(set) var process: Int

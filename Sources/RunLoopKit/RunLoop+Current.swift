@@ -40,7 +40,7 @@ extension RunLoop {
     }
 
     /// The main thread's loop. Only on the main thread; other threads use ``Remote/main``. In a simulation the main
-    /// thread is the one on which the simulation began, or the first of a simulated host's process.
+    /// thread is the one on which the simulation began, or the main thread of a simulated host's process.
     @available(*, noasync, message: "a task may run on any thread; await RunLoop.Remote.main.run")
     public static var main: RunLoop {
         require(
