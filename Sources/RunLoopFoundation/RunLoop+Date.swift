@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import RunLoopKit
 
-// Foundation's spellings, with dates and seconds in place of instants and durations.
+// Foundation's spellings, with dates and seconds instead of instants and durations.
 
 extension RunLoop {
     /// Returns the instant on the loop's clock that corresponds to `date`. Later changes of the wall clock do not move

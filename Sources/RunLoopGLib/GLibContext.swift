@@ -35,7 +35,7 @@ public final class GLibContext {
     private let place: (file: StaticString, line: UInt32)
     private let polled = PollSet()
     private var observer: Observer?
-    /// Keeps the loop's modes from being empty.
+    /// The source that keeps the modes from being empty.
     private var source: CustomSource?
     private var loopSource: LoopSource?
     /// The block that iterates the context, stored so that posting it allocates nothing.
@@ -58,12 +58,12 @@ public final class GLibContext {
     ///
     /// - Parameters:
     ///   - context: the `GMainContext`; `nil` for GLib's default context.
-    ///   - loop: the loop, which has one context at a time, and is no guest of another loop meanwhile.
+    ///   - loop: the loop, which has one context at a time, and cannot be another loop's guest meanwhile.
     ///   - modes: the modes in which the context is served; by default the common modes.
     ///   - file: the place for reports, with `line`.
     /// - Throws: ``GLibError`` if another thread owns the context, if the loop already has one, or if the loop is
     ///   simulated, recorded or replayed.
-    /// - Precondition: there is a mode.
+    /// - Precondition: `modes` is not empty.
     public init(
         _ context: OpaquePointer? = nil, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
         file: StaticString = #fileID, line: UInt32 = #line

@@ -2,7 +2,7 @@
 public import CoreMetrics
 public import RunLoopKit
 
-/// Publishes metrics of a loop at regular intervals.
+/// A publisher of a loop's metrics at regular intervals.
 ///
 /// ```swift
 /// let metrics = LoopMetrics(loop.remote, name: "main")

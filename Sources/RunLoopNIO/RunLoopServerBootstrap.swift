@@ -194,7 +194,7 @@ public final class RunLoopServerBootstrap {
         }
     }
 
-    /// - Parameter addHandler: adds the handler that prepares connections, after those of the program.
+    /// - Parameter addHandler: adds the handler that prepares connections, after the program's handlers.
     private func listen(
         _ begin: @escaping Beginning, addHandler: @escaping @Sendable (any Channel) throws -> Void
     ) -> EventLoopFuture<any Channel> {
@@ -232,7 +232,7 @@ extension RunLoopEventLoop {
     }
 }
 
-/// Prepares the connections that a listener has accepted.
+/// The handler that prepares accepted connections.
 private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler, ChannelOutboundHandler {
     typealias InboundIn = any Channel
     typealias OutboundIn = Never

@@ -20,7 +20,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
     /// The writability last reported to the handlers.
     @exclusivity(unchecked) var knownWritability = true
     @exclusivity(unchecked) var stream: (any ByteStream)?
-    /// Wraps the connected stream in another, such as TLS.
+    /// The closure that wraps the connected stream in another, such as TLS.
     private let layer: Layer?
     private var attempt: ConnectionAttempt?
     private var connectPromise: EventLoopPromise<Void>?

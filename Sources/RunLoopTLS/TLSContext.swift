@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import Glibc
 
-/// A version of TLS. Versions before 1.2 must not be used any more (RFC 8996) and cannot be chosen.
+/// A version of TLS. Versions before 1.2 must no longer be used (RFC 8996) and cannot be chosen.
 public enum TLSVersion: Sendable, Hashable {
     /// TLS 1.2 (RFC 5246).
     case tls12

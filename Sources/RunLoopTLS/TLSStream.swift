@@ -133,7 +133,7 @@ final class TLSStream: ByteStream {
     func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
         guard let first = pieces.first(where: { !$0.isEmpty }) else { return .done(0) }
         guard first.count < Self.recordSize else { return write(first) }
-        // A record of its own for each piece would cost a system call each.
+        // A separate record for each piece would cost a system call each.
         return withUnsafeTemporaryAllocation(byteCount: Self.recordSize, alignment: 1) { record in
             var count = 0
             for piece in pieces where count < record.count {

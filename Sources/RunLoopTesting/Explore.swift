@@ -229,7 +229,7 @@ private struct Failure: Sendable {
     }
 }
 
-/// The campaign in place of an exploration, if the environment asks for one.
+/// Returns the campaign to run instead of an exploration; `nil` if the environment asks for none.
 private func makeCampaign(
     of exploration: Exploration, requiring marks: [String], in test: Test, _ testCase: Test.Case?
 ) -> Campaign? {

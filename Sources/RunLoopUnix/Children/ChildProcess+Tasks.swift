@@ -17,7 +17,7 @@ extension ChildProcess {
     /// - Parameter modes: the modes in which the end is noticed; by default the common modes.
     /// - Throws: ``SystemError`` if no descriptor is left; `CancellationError`; `RunLoop.WaitError` if the loop has
     ///   ended.
-    /// - Precondition: the calling thread has a loop, and there is a mode.
+    /// - Precondition: the calling thread has a loop, and `modes` is not empty.
     public nonisolated(nonsending) func exit(
         inModes modes: RunLoop.Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> ExitStatus {

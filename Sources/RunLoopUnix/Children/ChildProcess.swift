@@ -33,7 +33,7 @@ public final class ChildProcess {
     private let system: any SystemCalls
     /// The timer that kills a child that has not ended in time.
     private var deadline: Timer?
-    /// Holds the time of a simulation while a child of the real system runs.
+    /// The hold on simulated time while a child of the real system runs.
     private var hold: (any TimeHold)?
 
     /// Starts a program.

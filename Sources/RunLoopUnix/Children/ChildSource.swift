@@ -20,7 +20,7 @@ public final class ChildSource: RunLoop.SystemSource {
     /// The child that the source waits for.
     public let child: ChildProcess
 
-    /// Counts SIGCHLD while the source is in a loop, if the child has no descriptor.
+    /// The counter of SIGCHLD while the source is in a loop, if the child has no descriptor.
     private var counter: (any SignalCounter)?
 
     /// Creates a source. Add it with `RunLoop.add(_:forMode:)`.

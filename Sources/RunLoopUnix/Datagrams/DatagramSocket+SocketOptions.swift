@@ -17,7 +17,8 @@ extension DatagramSocket {
 
     // MARK: Groups
 
-    /// Joins a multicast group, whose datagrams to the socket's port it then receives. Call it on the loop's thread.
+    /// Joins a multicast group, so that the socket receives its datagrams to the socket's port. Call it on the loop's
+    /// thread.
     ///
     /// - Parameters:
     ///   - group: the address of the group; its port is ignored.

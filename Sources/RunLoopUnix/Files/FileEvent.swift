@@ -48,19 +48,19 @@ public struct FileEvent: Sendable, Hashable {
             rawValue = UInt32(bitPattern: bit)
         }
 
-        /// ``FileEvent/Kind/created``.
+        /// The kind ``FileEvent/Kind/created``.
         public static let created = Kinds(IN_CREATE)
-        /// ``FileEvent/Kind/modified``.
+        /// The kind ``FileEvent/Kind/modified``.
         public static let modified = Kinds(IN_MODIFY)
-        /// ``FileEvent/Kind/closedAfterWriting``.
+        /// The kind ``FileEvent/Kind/closedAfterWriting``.
         public static let closedAfterWriting = Kinds(IN_CLOSE_WRITE)
-        /// ``FileEvent/Kind/attributesChanged``.
+        /// The kind ``FileEvent/Kind/attributesChanged``.
         public static let attributesChanged = Kinds(IN_ATTRIB)
-        /// ``FileEvent/Kind/movedFrom`` and ``FileEvent/Kind/movedTo``.
+        /// The kinds ``FileEvent/Kind/movedFrom`` and ``FileEvent/Kind/movedTo``.
         public static let moved = Kinds(IN_MOVED_FROM | IN_MOVED_TO)
-        /// ``FileEvent/Kind/deleted``.
+        /// The kind ``FileEvent/Kind/deleted``.
         public static let deleted = Kinds(IN_DELETE)
-        /// ``FileEvent/Kind/deletedSelf`` and ``FileEvent/Kind/movedSelf``.
+        /// The kinds ``FileEvent/Kind/deletedSelf`` and ``FileEvent/Kind/movedSelf``.
         public static let ownFate = Kinds(IN_DELETE_SELF | IN_MOVE_SELF)
         /// All kinds of events.
         public static let all: Kinds = [

@@ -18,7 +18,7 @@ extension FileWatcher {
     /// - Parameters:
     ///   - loop: the calling thread's loop; the same in every call.
     ///   - modes: the modes in which the queue is read; by default the common modes.
-    /// - Precondition: the watcher was made without a handler, and there is a mode.
+    /// - Precondition: the watcher was created without a handler, and `modes` is not empty.
     public func events(on loop: RunLoop, inModes modes: RunLoop.Modes = .common) -> Events {
         require(isForTasks, "a file watcher with a handler is not awaited; make it without the handler")
         require(!modes.isEmpty, "file events need a mode; without any, none would be read")

@@ -11,9 +11,9 @@ public import RunLoopKit
 /// try loop.add(watcher, forMode: .common)
 /// ```
 ///
-/// A watched directory reports its direct entries, not those of its subdirectories. Events arrive in the order of the
-/// changes, and one call delivers all events of one read of the system's queue. While no mode of the watcher runs,
-/// events wait in the queue. If the queue overflows, an event reports it (``FileEvent/Kind/overflow``).
+/// A watched directory reports its direct entries, not the contents of its subdirectories. Events arrive in the order
+/// of the changes, and one call delivers all events of one read of the system's queue. While no mode of the watcher
+/// runs, events wait in the queue. If the queue overflows, an event reports it (``FileEvent/Kind/overflow``).
 ///
 /// The loop keeps a scheduled watcher, and the end of the loop invalidates it. A watcher that is released without
 /// having been added is reported to the ``/RunLoopKit/RunLoop/trace`` of the thread's loop. A watcher belongs to its

@@ -12,7 +12,7 @@ extension RunLoop {
     /// loop's thread. O(number of sources in the process).
     ///
     /// - Throws: ``SignalError`` if the signal cannot be handled; ``SystemError`` if no descriptor is left.
-    /// - Precondition: there is a mode.
+    /// - Precondition: `modes` is not empty.
     public func deliveries(
         of signal: Signal, inModes modes: Modes = .common, file: StaticString = #fileID, line: UInt32 = #line
     ) throws -> SignalDeliveries {

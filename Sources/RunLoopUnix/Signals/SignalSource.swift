@@ -26,7 +26,7 @@ public final class SignalSource: RunLoop.SystemSource {
     /// once may be one delivery.
     public private(set) var count = 0
 
-    /// Counts the deliveries while the source is in a loop.
+    /// The counter of deliveries while the source is in a loop.
     private var counter: (any SignalCounter)?
 
     /// Creates a source, which has no effect on the process until you add it with `RunLoop.add(_:forMode:)`.
@@ -37,7 +37,7 @@ public final class SignalSource: RunLoop.SystemSource {
     ///   - handler: called on the loop's thread with the source; kept until the source is invalidated.
     ///   - file: the place for ``/RunLoopKit/RunLoop/Item/origin``, with `line`.
     /// - Throws: ``SignalError`` if the signal cannot be handled: SIGKILL, SIGSTOP, signals that report a fault, and
-    ///   numbers that are no signal.
+    ///   numbers that are not signals.
     public init(
         signal: Signal, order: Int = 0, handler: @escaping (SignalSource) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line

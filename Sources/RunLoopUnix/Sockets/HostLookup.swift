@@ -14,7 +14,7 @@ public final class HostLookup {
     /// The look-ups that it joins. Look-ups by the system's resolver belong to the real world.
     private lazy var lookups: any HostLookups =
         HostResolver.lookups[loop.world] ?? SharedLookups.of[finder == nil ? RunLoop.realWorld : loop.world]
-    /// Holds the time of a simulation while the system's resolver works.
+    /// The hold on simulated time while the system's resolver works.
     private var hold: (any TimeHold)?
     /// The timeout, which also gives the loop something to wait for.
     private var timer: Timer?

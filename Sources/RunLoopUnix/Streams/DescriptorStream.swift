@@ -15,7 +15,7 @@ package final class DescriptorStream: ByteStream {
     @exclusivity(unchecked) private var writer: DescriptorSource?
     @exclusivity(unchecked) package var owner: (any StreamOwner)?
     private var isClosed = false
-    /// Counts the bytes of a recorded loop.
+    /// The meter of the stream's bytes, if the loop is recorded.
     @exclusivity(unchecked) private var meter: FlightMeter? {
         didSet { meterReference = meter.map { .passUnretained($0) } }
     }
