@@ -78,7 +78,7 @@ extension Connection {
 
     // MARK: Sending
 
-    /// - Returns: how many bytes the stream has taken.
+    /// - Returns: the number of bytes that the stream has accepted.
     func transmit(_ bytes: UnsafeRawBufferPointer) -> Int {
         transmitted(stream.write(bytes), of: bytes.count)
     }

@@ -77,7 +77,7 @@ struct ConnectionMachine: ~Copyable {
     private var offersAgain = false
     /// True if a posted turn will offer or read input in the next pass.
     private var isOfferPosted = false
-    /// True if the peer has ended, but earlier input has yet to be offered.
+    /// True if the peer has ended and earlier input has yet to be offered.
     private var isEndWaiting = false
 
     private var saysLinger = false

@@ -21,7 +21,8 @@ public final class Daemon {
         case stopAccepting
         /// The daemon finishes the work in progress.
         case drain
-        /// The daemon takes the steps that must always happen, and quickly: it closes files and releases locks.
+        /// The daemon takes the steps that must always happen, such as closing files and releasing locks, and does so
+        /// quickly.
         case exit
 
         public static func < (left: Stage, right: Stage) -> Bool { left.rawValue < right.rawValue }
