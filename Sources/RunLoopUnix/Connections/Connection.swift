@@ -232,8 +232,8 @@ public final class Connection {
 
     // MARK: Reading
 
-    /// Stops reading until as many calls of ``resumeReading()`` follow. Input waits in the kernel, and then at the
-    /// peer. Call it on the loop's thread, even before ``start()``.
+    /// Stops reading until ``resumeReading()`` has been called once for each call of this method. Input waits in the
+    /// kernel, and then at the peer. Call it on the loop's thread, even before ``start()``.
     public func pauseReading() {
         update { machine.pause() }
     }
@@ -248,9 +248,9 @@ public final class Connection {
         }
     }
 
-    /// Offers unused input again in the next pass in which the connection reads, even if nothing more arrives. For
-    /// receive handlers that stop in the middle of their input. An end of the stream waits meanwhile. Call it on the
-    /// loop's thread.
+    /// Offers unused input again in the next pass in which the connection reads, even if nothing more arrives. A
+    /// receive handler that stops in the middle of its input calls it. An end of the stream waits meanwhile. Call it on
+    /// the loop's thread.
     public func receiveAgain() {
         update { machine.offerAgain() }
     }

@@ -142,7 +142,7 @@ public final class Daemon {
         return true
     }
 
-    /// Adds a synchronous hook to a stage of the stop, which finishes when it returns.
+    /// Adds a synchronous hook, which finishes when it returns, to a stage of the stop.
     @discardableResult
     public func onStop(_ stage: Stage, order: Int = 0, name: String = "hook", _ hook: @escaping () -> Void) -> Bool {
         onStop(stage, order: order, name: name) { done in
@@ -157,7 +157,7 @@ public final class Daemon {
         reloadHooks.append(Hook(stage: .stopAccepting, order: 0, name: name, body: hook))
     }
 
-    /// Adds a synchronous hook for reloads, which finishes when it returns.
+    /// Adds a synchronous hook, which finishes when it returns, for reloads.
     public func onReload(name: String = "hook", _ hook: @escaping () -> Void) {
         onReload(name: name) { done in
             hook()
