@@ -113,7 +113,7 @@ public final class ChildProcess {
     ///
     /// - Parameters:
     ///   - grace: the time until SIGKILL, on the loop's clock.
-    ///   - signal: the signal that asks it to end.
+    ///   - signal: the signal that asks the child to end.
     ///   - loop: the calling thread's loop.
     ///   - modes: the modes in which SIGKILL may be sent.
     /// - Throws: ``SystemError`` if the first signal cannot be sent; then nothing else happens.

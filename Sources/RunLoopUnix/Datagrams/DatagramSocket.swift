@@ -290,8 +290,8 @@ public final class DatagramSocket {
         pool.put(area)
     }
 
-    /// Stops receiving until as many calls of ``resumeReceiving()`` follow. Datagrams wait in the system, which drops
-    /// UDP datagrams when its buffer is full. Call it on the loop's thread.
+    /// Stops receiving until ``resumeReceiving()`` has been called once for each call of this method. Datagrams wait in
+    /// the system, which drops UDP datagrams when its buffer is full. Call it on the loop's thread.
     public func pauseReceiving() {
         machine.pause()
         watch()
