@@ -1,5 +1,5 @@
-// An echo server on TCP and on a Unix socket: `EchoServer [port] [path] [loops]`. With a number of loops it serves on as
-// many threads. Without arguments it talks to itself and ends.
+// An echo server on TCP and on a Unix socket: `EchoServer [port] [path] [loops]`. With a number of loops it serves on
+// as many threads. Without arguments, it talks to itself and ends.
 
 import RunLoopKit
 import RunLoopUnix

@@ -6,7 +6,7 @@ final class Census: Sendable {
     private let accepted = Atomic(0)
     private let loops = Shared<[Performed]>([])
 
-    /// The number of requests that a loop has carried out.
+    /// The number of requests that a loop has performed.
     final class Performed: Sendable {
         let requests = Counter()
     }
@@ -18,10 +18,10 @@ final class Census: Sendable {
         return performed
     }
 
-    /// A number for a connection.
+    /// Returns a number for a connection.
     func nextNumber() -> Int { accepted.add(1, ordering: .relaxed).newValue }
 
-    /// Admits a client, unless the limit has been reached.
+    /// Admits a client, if the limit has not been reached.
     func enter(atMost most: Int) -> Bool {
         guard connected.add(1, ordering: .relaxed).newValue > most else { return true }
         leave()

@@ -8,19 +8,19 @@ final class Client {
     let peer: Endpoint
     // Unchecked as in `Server`.
     @exclusivity(unchecked) var parser = RequestParser()
-    /// Whether its requests are being carried out.
+    /// `true` while the client's requests are being performed.
     @exclusivity(unchecked) var isCurrent = false
 
-    /// Replies that wait until the changes that they report are safe, and notices behind them.
+    /// Replies that wait until the changes that they report are safe, and later notices.
     @exclusivity(unchecked) var held: [UInt8] = []
-    /// The position up to which the log must be safe for them. No more requests are carried out meanwhile.
+    /// The position up to which the log must be safe for the held replies. No more requests are performed meanwhile.
     @exclusivity(unchecked) var heldUntil: Int?
     var isHolding: Bool { heldUntil != nil }
-    /// Whether reading from the connection is paused, with some input not carried out.
+    /// `true` while reading from the connection is paused, with some input not performed.
     @exclusivity(unchecked) var isPaused = false
-    /// Whether the peer sends no more.
+    /// `true` once the peer sends no more.
     @exclusivity(unchecked) var hasEnded = false
-    /// Whether the replies so far are the last.
+    /// `true` if the replies so far are the last.
     @exclusivity(unchecked) var isLast = false
 
     init(_ session: Session, _ peer: Endpoint) {

@@ -8,12 +8,12 @@ final class Server {
     struct Settings {
         var maximumClients = 10_000
         var idleTimeout: Duration?
-        /// The bytes of replies after which a client has to read before more requests are carried out.
+        /// The number of bytes of replies after which a client has to read before more requests are performed.
         var mark = 128 * 1024
-        /// The bytes of output after which a client that does not read its notices is closed. Replies alone never reach
-        /// this.
+        /// The number of bytes of output after which a client that does not read its notices is closed. Replies alone
+        /// never reach this.
         var maximumOutput = 32 * 1024 * 1024
-        /// Bounds the incomplete requests of the clients of all loops together; `nil` for no bound.
+        /// A bound on the incomplete requests of all loops' clients together; `nil` for no bound.
         var inputBudget: Connection.InputBudget?
     }
 
@@ -26,9 +26,10 @@ final class Server {
     private let log: Logger
     private var listeners: [Listener] = []
     private var clients: [Int: Client] = [:]
-    // These, and the store's entries, are unchecked as in `Connection`: one thread, and no command calls the server.
+    // This and the following properties, and the store's entries, are unchecked as in `Connection`: one thread, and no
+    // command calls the server.
     @exclusivity(unchecked) private var reply = Reply()
-    /// The notices for the client whose requests are being carried out.
+    /// The notices for the client whose requests are being performed.
     @exclusivity(unchecked) private var notices: [UInt8] = []
     /// Clients whose replies are held.
     @exclusivity(unchecked) private var holding: [Client] = []
@@ -153,7 +154,7 @@ final class Server {
 
     // MARK: Serving
 
-    /// Carries out the requests that are complete, and sends all replies together.
+    /// Performs the complete requests, and sends all replies together.
     private func receive(_ client: Client, on connection: Connection, _ bytes: Span<UInt8>) -> Int {
         guard !client.isHolding else {
             pause(client)
@@ -195,7 +196,7 @@ final class Server {
         client.connection.pauseReading()
     }
 
-    /// Continues with the remaining input once the client has read enough: until then, the connection has a handler
+    /// Continues with the remaining input once the client has read enough. Until then, the connection has a handler
     /// that calls this.
     private func proceed(_ client: Client) {
         guard client.isPaused, !client.isHolding, client.connection.isOpen,
@@ -226,14 +227,14 @@ final class Server {
         for client in released {
             client.heldUntil = nil
             client.connection.write(client.held)
-            // The capacity serves the next replies, unless it is large.
+            // The capacity serves the next replies, if it is not large.
             client.held.removeAll(keepingCapacity: client.held.capacity <= 4096)
             proceed(client)
             finishIfDone(client)
         }
     }
 
-    /// Sends an unsolicited message to a client, behind the replies to its requests.
+    /// Sends an unsolicited message to a client, after the replies to its requests.
     private func notify(_ session: Session, _ bytes: [UInt8]) {
         guard let client = clients[session.number] else { return }
         if client.isCurrent {
@@ -247,7 +248,7 @@ final class Server {
 
     // MARK: Stopping
 
-    /// The clients in the order in which they came: the same in each run of a simulation.
+    /// The clients in the order of their arrival, which is the same in each run of a simulation.
     private var inOrder: [Client] { clients.sorted { $0.key < $1.key }.map(\.value) }
 
     /// Sends the pending replies, and closes; calls `done` when the last client has gone.

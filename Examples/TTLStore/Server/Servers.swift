@@ -2,8 +2,8 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// The servers of all loops that serve clients: the daemon's own loop, or those of a group. Any thread, unless a method
-/// says otherwise.
+/// The servers of all loops that serve clients: the daemon's own loop, or the loops of a group. Any thread, except
+/// where a method says otherwise.
 final class Servers: Sendable {
     private let group: LoopGroup?
     private let servers: [LoopBound<Server>]
@@ -12,11 +12,11 @@ final class Servers: Sendable {
     /// The server of each of the group's loops.
     private static let own = RunLoop.Local<Server?> { _ in nil }
 
-    /// Makes the servers. On the daemon's loop.
+    /// Makes the servers. Called on the daemon's loop.
     ///
     /// - Parameters:
-    ///   - store: the store of that loop.
-    ///   - configuration: the entries of CONFIG GET besides those of the commands.
+    ///   - store: the store of the daemon's loop.
+    ///   - configuration: the entries of CONFIG GET besides the commands' own.
     init(
         _ options: TTLStore, _ store: Store, on loop: RunLoop, _ journal: Journal, _ configuration: [String: String],
         _ log: Logger
@@ -70,14 +70,14 @@ final class Servers: Sendable {
 
     // MARK: Listening
 
-    /// Listens on an address. On the daemon's loop.
+    /// Listens on an address. Called on the daemon's loop.
     func listen(on address: Endpoint) throws -> Endpoint {
         guard let group else { return try servers[0].value.listen(on: address) }
         // Clients stay connected, so an even spread is worth a post for each.
         return try group.listen(on: address, spread: .inTurn, Servers.accept)
     }
 
-    /// Listens on a socket that the service manager has opened. On the daemon's loop.
+    /// Listens on a socket that the service manager has opened. Called on the daemon's loop.
     func listen(onInherited descriptor: Int32) throws -> Endpoint {
         guard let group else { return try servers[0].value.listen(onInherited: descriptor) }
         return try group.listen(inherited: descriptor, Servers.accept)
@@ -101,7 +101,7 @@ final class Servers: Sendable {
         onEach { server in server.drain { withExtendedLifetime(last) {} } }
     }
 
-    /// Closes everything that is open, and ends the threads. On the daemon's loop.
+    /// Closes everything that is open, and ends the threads. Called on the daemon's loop.
     func stop() {
         onEach { $0.closeAll() }
         group?.stop()

@@ -15,13 +15,13 @@ final class StoreDaemon {
     private let recorder: FlightRecorder?
 
     /// - Throws: ``Refusal`` if the service manager's variables are invalid, because otherwise the manager would wait
-    ///   for a message that never comes. Also if a requested file cannot be kept.
+    ///   for a message that never comes. Thrown also if a requested file cannot be kept.
     init(_ options: TTLStore, _ log: Logger) throws {
         self.options = options
         self.log = log
         let manager: ServiceManager
         do {
-            // Before anything else opens descriptors: one of those would be taken for a missing socket.
+            // Before any code opens descriptors: one of these would be mistaken for a missing socket.
             inherited = try ActivatedSocket.all()
             manager = try ServiceManager()
         } catch {
@@ -72,7 +72,8 @@ final class StoreDaemon {
 
     // MARK: Starting
 
-    /// Before any work that takes time: a signal that arrives meanwhile waits for the loop to run.
+    /// Connects the signals, before any work that takes time: a signal that arrives meanwhile waits for the loop to
+    /// run.
     private func connectSignals() throws {
         // A file that may not grow is an error of the snapshot, and must not end the process.
         try Signal.ignore(Signal(rawValue: SIGXFSZ))

@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// Counts the open connections, altogether and by peer. Any thread.
+/// Counts the open connections, in total and by peer. Any thread.
 final class Census: Sendable {
     /// The decision about a new connection.
     enum Admission {
         case served
-        /// Its first request is refused, with an answer.
+        /// The connection's first request is refused, with an answer.
         case refused(Refusal.Limit)
-        /// It is closed at once, because many others wait for such an answer.
+        /// The connection is closed at once, because many others wait for such an answer.
         case dropped
     }
 
@@ -18,12 +18,12 @@ final class Census: Sendable {
     }
     private let state = Mutex(State())
 
-    /// Connections above the limit that get an answer.
+    /// The largest number of connections above the limit that get an answer.
     private static let mostRefused = 64
 
     var count: Int { state.withLock { $0.total } }
 
-    /// Adds a connection, which leaves when it has closed, whatever the answer.
+    /// Adds a connection, which leaves when it has closed, whatever the result.
     func enter(_ peer: String, _ limits: Limits) -> Admission {
         state.withLock { state in
             state.total += 1

@@ -1,10 +1,10 @@
 /// A connection as its handlers see it.
 struct Client: Sendable {
     let site: Site
-    /// The limits when it connected.
+    /// The limits when the client connected.
     let limits: Limits
-    /// Its address in digits.
+    /// The client's address in digits.
     let peer: String
-    /// The limit that refuses all its requests.
+    /// The limit that refuses all the client's requests.
     let refusal: Refusal.Limit?
 }

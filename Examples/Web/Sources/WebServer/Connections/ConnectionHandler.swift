@@ -3,8 +3,8 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOTLS
 
-/// The first handler of a connection: it finds the version of HTTP, limits the time between requests and of their heads,
-/// reads no more from a client that does not read, and closes without cutting off the last answer.
+/// The first handler of a connection, which finds the version of HTTP, limits the time between requests and of their
+/// heads, stops reading from a client that does not read, and closes without cutting off the last answer.
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -16,7 +16,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case fresh
         /// HTTP/1.1, between two requests.
         case idle
-        /// A part of a request's head has come.
+        /// A part of a request's head has arrived.
         case head
         /// A request is in progress.
         case request
@@ -38,8 +38,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var deadline = NIODeadline.distantFuture
     private var timer: (date: NIODeadline, task: Scheduled<Void>)?
 
-    /// How long a client has, at a stop, to send one more request, which may be under way; at the end to read; and on a
-    /// stream that was answered early to end its body.
+    /// The time that a client has, at a stop, to send one more request, which may be under way; at the end to read; and
+    /// on a stream that was answered early to end its body.
     static let grace = TimeAmount.seconds(1)
 
     init(_ client: Client) {
@@ -104,7 +104,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     private func detectVersion(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
         firstBytes.writeImmutableBuffer(bytes)
-        // The beginning of a client of HTTP/2, which is no method of HTTP/1.1.
+        // The first bytes of an HTTP/2 client, which are no method of HTTP/1.1.
         let preface = "PRI ".utf8
         let common = zip(firstBytes.readableBytesView, preface).prefix { $0 == $1 }.count
         guard common == preface.count || common < firstBytes.readableBytes else { return }
@@ -138,7 +138,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
-    /// The head of a request is complete.
+    /// Notes that the head of a request is complete.
     func requestBegan() {
         guard state != .closing, let context else { return }
         state = .request
@@ -146,14 +146,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if isQuiescing { context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
     }
 
-    /// A request is complete and answered.
+    /// Notes that a request is complete and answered.
     func requestEnded() {
         guard state == .request, let context else { return }
         state = .idle
         setDeadline(after: TimeAmount(client.limits.idleTime), context)
     }
 
-    /// The connection speaks another protocol than HTTP from now on.
+    /// Notes that the connection speaks another protocol than HTTP from now on.
     func wasUpgraded() {
         guard state != .closing else { return }
         (state, deadline) = (.chat, .distantFuture)
@@ -165,7 +165,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func streamBegan() {
         streams += 1
-        // Not before: streams that begin behind `GOAWAY` are refused without an answer.
+        // Not before: streams that begin after `GOAWAY` are refused without an answer.
         if client.refusal != nil, !isQuiescing, let context { quiesce(context) }
     }
 
@@ -174,7 +174,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         limitRest()
     }
 
-    /// A client without a stream hears of the end, and has some time to agree.
+    /// Limits the time of a client without a stream: the idle time, if any, and some time to agree to the end.
     private func limitRest() {
         guard streams == 0, let context else { return }
         let isRefused = isQuiescing || client.refusal != nil
@@ -204,7 +204,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context.channel.closeFuture.cascade(to: promise)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
         guard !isInputOver else {
-            // Nothing can be lost in a reset, but what was written before must be sent.
+            // Nothing can be lost in a reset, but earlier output must be sent.
             setDeadline(after: TimeAmount(client.limits.stallTime), context)
             let sent = context.writeAndFlush(wrapOutboundOut(.byteBuffer(ByteBuffer())))
             return sent.whenComplete { _ in bound.value.close(promise: nil) }
@@ -222,7 +222,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     // MARK: Times
 
-    /// The timer stays where it is when the deadline moves back, as it does with each request.
+    /// Sets the deadline. The timer stays where it is when the deadline moves back, as it does with each request.
     private func setDeadline(after time: TimeAmount, _ context: ChannelHandlerContext) {
         deadline = context.eventLoop.now + time
         if let timer, timer.date <= deadline { return }
@@ -253,7 +253,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             client.site.measures.countRefusal(.headTime)
             client.site.measures.countAnswer(refusal.status)
             client.site.log.info("\(client.peer) \(refusal.status.code) \(refusal.text)")
-            // There is no request that the handlers behind could answer.
+            // There is no request that the later handlers could answer.
             let text = """
                 HTTP/1.1 \(refusal.status.code) \(refusal.status.reasonPhrase)\r\nconnection: close\r\n\
                 content-length: 0\r\n\r\n

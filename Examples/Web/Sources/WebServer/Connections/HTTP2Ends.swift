@@ -2,35 +2,35 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTP2
 
-/// Closes a connection of HTTP/2 after an error that ends it. It is behind the protocol handler.
+/// Closes an HTTP/2 connection after an error that ends it. Placed after the protocol handler.
 ///
-/// That one sends `GOAWAY` and parses no more, but it leaves the connection open, and would keep all that the client goes
-/// on to send.
+/// The protocol handler sends `GOAWAY` and parses no more, but it leaves the connection open, and would keep all
+/// further input from the client.
 final class HTTP2Ends: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
 
     private let client: Client
-    /// In front of the protocol handler.
+    /// A handler placed before the protocol handler.
     let frames = Frames()
 
     init(_ client: Client) {
         self.client = client
     }
 
-    // The frame has been flushed. An error of one stream comes here as well, and ends nothing.
+    // The frame has been flushed. An error of one stream arrives here as well, and ends nothing.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         client.site.log.debug("\(client.peer): \(error)")
-        // A client that was told of the end before, with a lower stream, cannot be told of the error.
+        // A client that heard of the end before, with a lower stream, cannot hear of the error.
         guard frames.haveEnded || error is NIOHTTP2Errors.RaisedGoawayLastStreamID else { return }
         context.close(promise: nil)
     }
 
-    /// Looks for `GOAWAY` with an error among the frames that are sent. The protocol handler tells nobody of it.
+    /// Looks for `GOAWAY` with an error among the sent frames, which the protocol handler does not report.
     final class Frames: ChannelOutboundHandler {
         typealias OutboundIn = IOData
 
         private(set) var haveEnded = false
-        /// The bytes of the present frame that are still to come, in writes of their own.
+        /// The remaining bytes of the present frame, which come in writes of their own.
         private var rest = 0
 
         private static let (headLength, goAway): (Int, UInt8) = (9, 7)
@@ -46,7 +46,7 @@ final class HTTP2Ends: ChannelInboundHandler {
             guard frame.count >= Self.headLength else { return }
             let bytes = frame[frame.startIndex...]
             rest = Self.headLength + bytes.prefix(3).reduce(0) { $0 << 8 | Int($1) }
-            // The error is behind the last stream.
+            // The error follows the last stream.
             let isError = bytes.dropFirst(Self.headLength + 4).prefix(4).contains { $0 != 0 }
             if bytes[bytes.startIndex + 3] == Self.goAway, isError { haveEnded = true }
         }

@@ -8,7 +8,7 @@ final class OpenChannels {
     private var channels: [Int: any Channel] = [:]
     private var added = 0
 
-    /// - Returns: a number, with which to remove the channel.
+    /// - Returns: the number with which to remove the channel.
     func add(_ channel: any Channel) -> Int {
         added += 1
         channels[added] = channel
@@ -33,6 +33,6 @@ final class OpenChannels {
         }
     }
 
-    /// The oldest first, so that a simulation ends the same each time.
+    /// The channels, the oldest first, so that a simulation ends the same each time.
     private var inOrder: [any Channel] { channels.sorted { $0.key < $1.key }.map(\.value) }
 }

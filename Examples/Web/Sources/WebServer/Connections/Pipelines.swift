@@ -3,7 +3,7 @@ internal import NIOHTTP1
 internal import NIOHTTP2
 internal import NIOWebSocket
 
-/// The handlers of a connection behind its ``ConnectionHandler``.
+/// The handlers of a connection after its ``ConnectionHandler``.
 extension ChannelPipeline.SynchronousOperations {
     func addHTTP1(_ client: Client, _ connection: ConnectionHandler) throws {
         let limits = client.limits
@@ -72,7 +72,7 @@ extension ChannelPipeline.SynchronousOperations {
             }
         }
         try addHandlers([ends.frames, protocolHandler, management, ends])
-        // The channel was active before these handlers were there, and the first of them keeps the event to itself.
+        // The channel was active before these handlers were added, and the first of them keeps the event to itself.
         try context(handler: protocolHandler).fireChannelActive()
     }
 }

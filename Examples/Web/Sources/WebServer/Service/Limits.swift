@@ -1,38 +1,39 @@
 internal import FoundationEssentials
 internal import RunLoopUnix
 
-/// How much the daemon takes from its clients. Each limit has an answer; the table of them is in the README.
+/// The limits for the daemon's clients. Each limit has an answer; the table of them is in the README.
 public struct Limits: Sendable, Equatable {
-    /// Open connections.
+    /// The largest number of open connections.
     public var connections = 10_000
-    /// Open connections of one address.
+    /// The largest number of open connections from one address.
     public var connectionsPerPeer = 1_000
-    /// The names and values of a request's headers, together with its target.
+    /// The largest number of bytes in the names and values of a request's headers, together with its target.
     public var headBytes = 16 * 1024
-    /// A body that is kept in memory.
+    /// The largest number of bytes in a body that is kept in memory.
     public var bodyBytes = 64 * 1024
-    /// An uploaded file.
+    /// The largest number of bytes in an uploaded file.
     public var uploadBytes = 1 << 30
-    /// Streams of one HTTP/2 connection at a time.
+    /// The largest number of concurrent streams in one HTTP/2 connection.
     public var streams = 100
-    /// Streams that one HTTP/2 connection may reset in half a minute.
+    /// The largest number of streams that one HTTP/2 connection may reset in half a minute.
     public var resets = 200
-    /// Pings and settings that one HTTP/2 connection may send in half a minute.
+    /// The largest number of pings and settings that one HTTP/2 connection may send in half a minute.
     public var controlFrames = 200
-    /// A message of the chat.
+    /// The largest number of bytes in a message of the chat.
     public var messageBytes = 64 * 1024
-    /// Messages that a member of the chat may send in a second. Each further KiB of one counts as another.
+    /// The largest number of messages that a member of the chat may send in a second. Each further KiB of a message
+    /// counts as another one.
     public var messagesPerSecond = 100
-    /// Messages that wait for a member of the chat who reads slowly.
+    /// The largest number of bytes that wait for a member of the chat who reads slowly.
     public var unreadBytes = 256 * 1024
-    /// From the first byte of a request, or the start of its connection, to the end of its head.
+    /// The longest time from the first byte of a request, or the start of its connection, to the end of its head.
     public var headTime = Duration.seconds(10)
-    /// A connection without a request.
+    /// The longest time that a connection may be without a request.
     public var idleTime = Duration.seconds(60)
-    /// A request whose body does not come, or a response that is not read.
+    /// The longest time that a request waits for its body, or a response for its reader.
     public var stallTime = Duration.seconds(30)
 
-    /// The defaults.
+    /// Creates the default limits.
     public init() {}
 
     private static let counts: [(name: String, field: any WritableKeyPath<Limits, Int> & Sendable)] = [
@@ -45,14 +46,14 @@ public struct Limits: Sendable, Equatable {
         ("headSeconds", \.headTime), ("idleSeconds", \.idleTime), ("stallSeconds", \.stallTime),
     ]
 
-    /// The file of limits cannot be used.
+    /// The error for a file of limits that cannot be used.
     public struct Unusable: Error, CustomStringConvertible {
         /// The reason, in one line.
         public let description: String
     }
 
-    /// Reads limits from a file with a JSON object of numbers, such as `{"connections": 500, "idleSeconds": 30}`. The
-    /// others have their defaults.
+    /// Reads limits from a file with a JSON object of numbers, such as `{"connections": 500, "idleSeconds": 30}`. Other
+    /// limits have their defaults.
     public init(contentsOf path: String) throws {
         let file = try Disk.current.open(path, .reading)
         guard let numbers = try? JSONDecoder().decode([String: Double].self, from: Data(try file.contents())) else {

@@ -22,8 +22,8 @@ final class Site: Sendable {
     private let reloaded = Mutex(Reloaded())
 
     /// - Parameters:
-    ///   - loops: serve the connections.
-    ///   - disks: wait for the disk.
+    ///   - loops: the loops that serve the connections.
+    ///   - disks: the loops that wait for the disk.
     init(_ settings: Settings, loops: LoopGroup, disks: LoopGroup, _ log: Logger) {
         measures = Measures(metrics)
         uploads = Uploads(in: settings.uploads, disks)
@@ -31,7 +31,7 @@ final class Site: Sendable {
         self.log = log
     }
 
-    /// The limits for what begins from now on.
+    /// The limits for everything that begins from now on.
     var limits: Limits {
         get { reloaded.withLock { $0.limits } }
         set { reloaded.withLock { $0.limits = newValue } }
@@ -43,13 +43,13 @@ final class Site: Sendable {
         set { reloaded.withLock { $0.tls = newValue } }
     }
 
-    /// The socket and the key for the page of the console; `nil` if there is no such page.
+    /// The socket and the key for the page of the console; `nil` without such a page.
     var consoleAccess: ConsoleAccess? {
         get { reloaded.withLock { $0.consoleAccess } }
         set { reloaded.withLock { $0.consoleAccess = newValue } }
     }
 
-    /// Whether new clients should come: not before the daemon listens, and not while it stops.
+    /// `true` if new clients should come: not before the daemon listens, and not while it stops.
     var isReady: Bool {
         get { reloaded.withLock { $0.isReady } }
         set { reloaded.withLock { $0.isReady = newValue } }

@@ -16,7 +16,7 @@ public final class WebDaemon {
     private let inherited: ActivatedSocket?
     private let daemon: Daemon
     private let loops: LoopGroup
-    /// Threads that wait for the disk.
+    /// The threads that wait for the disk.
     private let disks: LoopGroup
     private let site: Site
     private var console: Console?
@@ -29,14 +29,14 @@ public final class WebDaemon {
         public let status: Int32
     }
 
-    /// Makes the daemon on the calling thread's loop.
+    /// Creates the daemon on the calling thread's loop.
     ///
     /// - Throws: ``Refused`` if the service manager's variables or a file cannot be used.
     public init(_ settings: Settings, _ log: Logger) throws {
         (self.settings, self.log, loop) = (settings, log, .current)
         let manager: ServiceManager
         do {
-            // Before anything else opens descriptors.
+            // Before any code opens descriptors.
             inherited = try ActivatedSocket.all().first
             try inherited?.expect(.stream, listening: true)
             manager = try ServiceManager()
@@ -56,7 +56,7 @@ public final class WebDaemon {
     /// Serves until the daemon is stopped.
     ///
     /// - Returns: the exit status.
-    /// - Throws: ``Refused`` if it cannot start.
+    /// - Throws: ``Refused`` if the daemon cannot start.
     public func run() throws -> Int32 {
         defer { end() }
         daemon.errorHandler = { [log] error in log.warning("\(error)") }
@@ -80,7 +80,7 @@ public final class WebDaemon {
             LoopMetrics(loop, name: "web \(number)", interval: .seconds(60), factory: site.metrics)
         }
         defer { withExtendedLifetime(metrics) {} }
-        // Last, when nothing that it needs can fail to start.
+        // Last, when everything that it needs has started.
         let listener = try listen()
         connectStages(listener)
         site.isReady = true
@@ -189,7 +189,7 @@ public final class WebDaemon {
         }
     }
 
-    /// Ends the console, and then the threads; first those of the disk, because the loops wait for their jobs.
+    /// Ends the console, and then the threads; first the disk's, because the loops wait for their jobs.
     private func end() {
         console?.close()
         site.consoleAccess?.remove()

@@ -1,7 +1,7 @@
 internal import CoreMetrics
 internal import Synchronization
 
-/// A histogram: how many values are within each bound.
+/// A histogram: the number of values within each bound.
 final class Distribution: Series, RecorderHandler, TimerHandler {
     private static let bounds = [0.001, 0.01, 0.1, 1, 10, 100]
 

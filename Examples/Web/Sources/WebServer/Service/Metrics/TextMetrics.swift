@@ -44,13 +44,13 @@ final class TextMetrics: MetricsFactory {
         make(label, dimensions) { Distribution() }
     }
 
-    // The daemon's metrics last as long as it does.
+    // The daemon's metrics last as long as the daemon.
     func destroyCounter(_ handler: any CounterHandler) {}
     func destroyMeter(_ handler: any MeterHandler) {}
     func destroyRecorder(_ handler: any RecorderHandler) {}
     func destroyTimer(_ handler: any TimerHandler) {}
 
-    /// All metrics, sorted by name.
+    /// All metrics as text, sorted by name.
     var text: String {
         let sorted = series.withLock { $0.map { ($0, $1) } }.sorted {
             ($0.0.label, $0.0.labels) < ($1.0.label, $1.0.labels)
