@@ -89,7 +89,7 @@ struct TTLStore: ParsableCommand {
         var settings = Server.Settings()
         settings.maximumClients = maxClients
         if maxmemoryClients.bytes > 0 { settings.inputBudget = Connection.InputBudget(bytes: maxmemoryClients.bytes) }
-        // More than a year means for ever, and a duration has no room for the largest numbers.
+        // More than a year means forever, because a duration has no room for the largest numbers.
         if idleTimeout > 0 { settings.idleTimeout = .seconds(min(idleTimeout, 366 * 86_400)) }
         return settings
     }

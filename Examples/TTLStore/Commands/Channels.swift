@@ -15,7 +15,7 @@ final class Channels {
         audience.add(self, on: loop)
     }
 
-    /// The number of channels and patterns with subscribers, on any loop.
+    /// The numbers of channels and patterns with subscribers, on any loop.
     var channelCount: Int { audience.channelCount }
     var patternCount: Int { audience.patternCount }
 
@@ -83,7 +83,7 @@ final class Channels {
         reply.push(count: 1 + parts.count)
         reply.bulk(kind)
         for part in parts { reply.bulk(part) }
-        // Can happen with a pattern and a key that are both huge.
+        // Possible with a pattern and a key that are both huge.
         guard !reply.isFull else { return }
         send(session, reply)
     }
@@ -104,7 +104,7 @@ final class Audience: Sendable {
 
     private let state = Shared(State())
 
-    /// On the loop's thread.
+    /// Adds a loop's channels. Called on the loop's thread.
     fileprivate func add(_ channels: Channels, on loop: RunLoop) {
         let member = LoopBound(Member(channels: channels), loop: loop)
         state.withLock { $0.members.append(member) }

@@ -2,15 +2,15 @@
 final class Command: Sendable {
     struct Traits: OptionSet, Sendable {
         let rawValue: Int
-        /// It changes keys.
+        /// The command changes keys.
         static let writes = Traits(rawValue: 1)
-        /// It may need more memory.
+        /// The command may need more memory.
         static let grows = Traits(rawValue: 2)
-        /// A client that has subscribed may give it.
+        /// A subscribed client may give the command.
         static let whileListening = Traits(rawValue: 4)
     }
 
-    /// The words that are keys. They are locked while the command is carried out, so that nobody sees it half done.
+    /// The words that are keys. They are locked while the command is performed, so that no client sees it half done.
     enum Keys: Sendable {
         /// No word, or the command takes its own locks.
         case none

@@ -21,7 +21,7 @@ extension Commands {
         Command("PERSIST", 2...2, .first, .writes) { $0.persist($1, &$3) },
     ]
 
-    /// A time given by a client, which must be above zero; `nil` if the reply describes the error.
+    /// Returns a time given by a client, which must be above zero; `nil` if the reply describes the error.
     func expiry(_ request: Request, _ time: SetOptions.Time, _ command: String, _ reply: inout Reply) -> Expiry? {
         guard let count = request.integer(time.index) else {
             reply.error(Commands.notAnInteger)
@@ -55,7 +55,7 @@ extension Commands {
         reply.integer(1)
     }
 
-    /// The options of EXPIRE; `nil` if the reply describes the error.
+    /// Returns the options of EXPIRE; `nil` if the reply describes the error.
     private func conditions(_ request: Request, _ reply: inout Reply) -> Conditions? {
         var conditions: Conditions = []
         for index in 3..<max(3, request.count) {
@@ -84,12 +84,13 @@ extension Commands {
         let rawValue: Int
         /// Only if there is no time to live.
         static let absent = Conditions(rawValue: 1)
-        /// Only if there is one.
+        /// Only if there is a time to live.
         static let present = Conditions(rawValue: 2)
         static let later = Conditions(rawValue: 4)
         static let earlier = Conditions(rawValue: 8)
 
-        /// No time to live counts as later than every other.
+        /// Returns `true` if the conditions allow `date` instead of the old one. No time to live counts as later than
+        /// every other.
         func allow(_ date: Int, insteadOf old: Int) -> Bool {
             (!contains(.absent) || old == Store.never) && (!contains(.present) || old != Store.never)
                 && (!contains(.later) || date > old) && (!contains(.earlier) || date < old)

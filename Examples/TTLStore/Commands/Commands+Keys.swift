@@ -29,7 +29,8 @@ extension Commands {
         for key in found where !reply.isFull { reply.bulk(key.bytes) }
     }
 
-    /// A cursor as `strtoul` reads it: also with a sign, by which it counts from the other end of all numbers.
+    /// Returns a cursor as `strtoul` reads it: also with a sign, with which it counts from the other end of all
+    /// numbers.
     private static func cursor(_ text: String) -> UInt? {
         text.withCString { start in
             guard isspace(Int32(UInt8(bitPattern: start.pointee))) == 0 else { return nil }
@@ -40,8 +41,8 @@ extension Commands {
         }
     }
 
-    /// The cursor is the next shard. A key never changes its shard, so a complete iteration returns each key that was
-    /// there all the time exactly once.
+    /// Performs SCAN. The cursor is the next shard. A key never changes its shard, so a complete iteration returns each
+    /// key that existed all the time exactly once.
     private func scan(_ request: Request, _ reply: inout Reply) {
         guard let cursor = Self.cursor(request.text(1)) else { return reply.error("ERR invalid cursor") }
         var glob: Glob?

@@ -102,7 +102,7 @@ extension Commands {
         }
     }
 
-    /// The client's library: accepted, because clients send it unasked, and ignored.
+    /// Accepts and ignores the client's library, which clients send unasked.
     private func setInformation(_ request: Request, _ reply: inout Reply) {
         let attribute = request.text(2).lowercased()
         guard attribute == "lib-name" || attribute == "lib-ver" else {
@@ -124,13 +124,13 @@ extension Commands {
             Array("ERR unknown subcommand '".utf8) + request.quoted(1) + "'. Try \(command) HELP.".utf8)
     }
 
-    /// There is one database.
+    /// Selects a database, of which there is one.
     private func select(_ request: Request, _ reply: inout Reply) {
         guard let number = request.integer(1) else { return reply.error(Commands.notAnInteger) }
         if number == 0 { reply.ok() } else { reply.error("ERR DB index is out of range") }
     }
 
-    /// All sections, or only the requested ones.
+    /// Replies with all sections, or only the requested ones.
     private func info(_ request: Request, _ reply: inout Reply) {
         let table = store.table
         let sections =

@@ -1,4 +1,4 @@
-// Values: any bytes.
+// Values, which are any bytes.
 
 extension Commands {
     static let strings: [Command] = [
@@ -126,7 +126,7 @@ extension Commands {
             })
     }
 
-    /// Negative ends count from the end of the value.
+    /// Performs GETRANGE. Negative ends count from the end of the value.
     private func getRange(_ request: Request, _ reply: inout Reply) {
         guard var first = request.integer(2), var last = request.integer(3) else {
             return reply.error(Commands.notAnInteger)
@@ -183,7 +183,7 @@ struct SetOptions {
     private(set) var persists = false
     private(set) var time: Time?
 
-    /// `nil` if the options are not understood, or exclude each other.
+    /// Creates the options; `nil` if they are not understood, or exclude each other.
     init?(_ request: Request, from start: Int, isGet: Bool) {
         var index = start
         while index < request.count {

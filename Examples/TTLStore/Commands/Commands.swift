@@ -1,22 +1,22 @@
 import RunLoopKit
 
-/// Carries out requests.
+/// Performs requests.
 final class Commands {
     let store: Store
     let settings: Settings
     let channels: Channels
     /// The sections of INFO that other objects provide.
     var information: () -> [Information] = { [] }
-    /// The entries of CONFIG GET besides those defined here.
+    /// The entries of CONFIG GET besides the ones defined here.
     var configuration: [String: String] = [:]
-    /// The reason why nothing can be written at present; then nothing may be changed either.
+    /// The reason why nothing can be written or changed at present.
     @exclusivity(unchecked) var writeError: String?
 
     struct Settings {
-        /// The bytes that keys and values may take; 0 for no limit.
+        /// The number of bytes that keys and values may take; 0 for no limit.
         var maximumMemory = 0
         var eviction = Store.Eviction.none
-        /// The number of loops that carry out requests.
+        /// The number of loops that perform requests.
         var loops = 1
         /// The largest size of a value.
         var maximumValue = RequestParser.Limits().argumentSize
@@ -38,7 +38,7 @@ final class Commands {
     // Not through the accessor of a global variable, which checks its initialization on each access.
     private let table = Commands.table
 
-    /// Carries out requests until none is complete, or until the replies have reached `mark` bytes.
+    /// Performs requests until none is complete, or until the replies have reached `mark` bytes.
     ///
     /// - Returns: the number of bytes used, the number of requests, and the reason for stopping.
     func perform(
@@ -89,7 +89,7 @@ final class Commands {
         var end = End.incomplete
     }
 
-    /// Carries out the request that the parser has found.
+    /// Performs the request that the parser has found.
     @inline(__always)
     private func perform(
         _ parser: RequestParser, _ bytes: UnsafeBufferPointer<UInt8>, _ session: Session, _ reply: inout Reply
@@ -116,7 +116,7 @@ final class Commands {
             if let writeError {
                 return reply.error("MISCONF Errors writing to the append-only log: \(writeError)")
             }
-            // A change is carried out only if there is room afterwards, as far as can be told before.
+            // A change is performed only if there is room afterwards, as far as is known before.
             if settings.maximumMemory > 0, command.traits.contains(.grows),
                 !store.evict(downTo: settings.maximumMemory, settings.eviction)
             {

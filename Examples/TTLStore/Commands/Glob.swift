@@ -1,4 +1,4 @@
-/// A pattern for names. `*` matches any bytes, `?` any byte, `[a-c]` and `[^a-c]` one of some bytes or none of them; a
+/// A pattern for names. `*` matches any bytes, `?` any byte, `[a-c]` and `[^a-c]` one of some bytes, or none of them; a
 /// backslash takes the next byte literally.
 struct Glob {
     private let pattern: [UInt8]
@@ -7,8 +7,8 @@ struct Glob {
         self.pattern = pattern
     }
 
-    /// Whether the pattern matches all of the text. O(text × pattern) at most: only the last `*` is tried again,
-    /// because the pattern before it cannot match better elsewhere.
+    /// Returns `true` if the pattern matches the whole text. O(text × pattern) at most: only the last `*` is tried
+    /// again, because the pattern before it cannot match better elsewhere.
     func matches(_ text: [UInt8]) -> Bool {
         var (place, index) = (0, 0)
         var star: (place: Int, index: Int)?
@@ -29,7 +29,7 @@ struct Glob {
         return pattern[place...].allSatisfy { $0 == UInt8(ascii: "*") }
     }
 
-    /// The next place in the pattern if the element at `place` matches the byte; `nil` if it does not.
+    /// Returns the next place in the pattern if the element at `place` matches the byte; `nil` if it does not.
     private func step(_ place: Int, _ byte: UInt8) -> Int? {
         guard place < pattern.count else { return nil }
         switch pattern[place] {
@@ -40,7 +40,7 @@ struct Glob {
         }
     }
 
-    /// A set ends with a bracket, or with the pattern.
+    /// Matches a set, which ends with a bracket, or with the pattern.
     private func stepSet(_ start: Int, _ byte: UInt8) -> Int? {
         var place = start
         let isInverted = place < pattern.count && pattern[place] == UInt8(ascii: "^")

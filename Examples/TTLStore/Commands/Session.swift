@@ -3,7 +3,7 @@ final class Session {
     let number: Int
     var name: [UInt8] = []
     // The properties used by every request are unchecked as in `Server`.
-    /// The version of the protocol that it speaks.
+    /// The version of the protocol that the client speaks.
     @exclusivity(unchecked) var version = 2
     var channels: Set<[UInt8]> = [] { didSet { isSubscribed = subscriptions > 0 } }
     var patterns: Set<[UInt8]> = [] { didSet { isSubscribed = subscriptions > 0 } }
@@ -16,6 +16,6 @@ final class Session {
 
     @exclusivity(unchecked) private(set) var isSubscribed = false
     var subscriptions: Int { channels.count + patterns.count }
-    /// Whether only a few commands are allowed: in the second version of the protocol, to a client that has subscribed.
+    /// `true` if only a few commands are allowed: in the second version of the protocol, for a subscribed client.
     var onlyListens: Bool { isSubscribed && version == 2 }
 }

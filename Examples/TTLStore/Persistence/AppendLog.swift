@@ -1,37 +1,37 @@
 import RunLoopKit
 
-/// All changes in a file, one after another, so that they can be made again at the next start.
+/// A file of all changes, one after another, so that they can be made again at the next start.
 ///
 /// Each loop writes the changes of a pass as one frame, before their replies are sent; the disk's thread syncs. When
-/// the file is twice as long as it has to be, it is rewritten from the keys in the store.
+/// the file is twice as long as necessary, it is rewritten from the keys in the store.
 final class AppendLog {
-    /// The time when a change is safe from a loss of power. From the end of the process it is always safe before the
-    /// client has its reply.
+    /// The time when a change is safe from a loss of power. If only the process ends, a change is always safe before
+    /// the client has its reply.
     enum Sync: String, CaseIterable {
         /// Before the client has its reply.
         case always
         /// Within a second.
         case everysec
-        /// When the kernel writes it back.
+        /// When the kernel writes the change back.
         case no
     }
 
     struct Settings {
         var sync = Sync.everysec
-        /// The file is not rewritten while it is shorter than this.
+        /// The length below which the file is not rewritten.
         var rewriteSize = 64 * 1024 * 1024
     }
 
     let path: String
     /// The queue that collects changes.
     let queue: ChangeQueue
-    /// Called when more changes have become safe, though no loop has just written.
+    /// Called when more changes have become safe, although no loop has just written.
     var safeHandler: () -> Void = {}
     /// Called with the error that keeps changes from being written, and with `nil` when writing works again.
     var errorHandler: (DiskError?) -> Void = { _ in }
-    /// Called when the disk has lost written data: only a new start can mend that.
+    /// Called when the disk has lost written data, which only a new start can mend.
     var lossHandler: (DiskError) -> Void = { _ in }
-    /// Called when the file has been rewritten, or when that has failed.
+    /// Called when the file has been rewritten, or when the rewrite has failed.
     var rewriteHandler: (DiskThread.Outcome) -> Void = { _ in }
 
     private let settings: Settings
@@ -48,7 +48,7 @@ final class AppendLog {
     private var isPaused = false
     private var closing: ((DiskError?) -> Void)?
 
-    /// - Throws: if another process has the file, by any path, or if it cannot be created.
+    /// - Throws: `DiskError` if another process has locked the file, by any path, or if it cannot be created.
     init(_ path: String, _ settings: Settings, _ store: Store, _ disk: DiskThread, on loop: RunLoop) throws(DiskError) {
         self.path = path
         self.settings = settings
@@ -122,7 +122,7 @@ final class AppendLog {
         schedule(at: loop.now + .seconds(1))
     }
 
-    /// Schedules a sync, or another attempt after a failure, at that time.
+    /// Schedules a sync, or another attempt after a failure, at `date`.
     private func schedule(at date: RunLoop.Instant) {
         guard timer?.isValid != true else { return }
         let timer = Timer(fire: date, interval: .zero, repeats: false) { [weak self] _ in
@@ -138,9 +138,9 @@ final class AppendLog {
         if write() { look() }
     }
 
-    /// Writes everything, even after earlier failures.
+    /// Writes all changes, even after earlier failures.
     ///
-    /// - Returns: `false` if another thread is writing: then it tries again afterwards.
+    /// - Returns: `false` if another thread is writing; the call is then repeated afterwards.
     private func write() -> Bool {
         queue.write(isRetry: true, now: loop.now) { [own] in
             own.remote.perform(inModes: .common) { _ in own.value.log?.retry() }
@@ -175,8 +175,8 @@ final class AppendLog {
 
     /// Rewrites the file, as short as it can be, while changes also go to the old one.
     ///
-    /// Changes that are noted before the new file is installed, and written afterwards, are in it twice. Making the
-    /// same changes again in the same order changes nothing.
+    /// Changes that are noted before the new file is installed, and written afterwards, are in the new file twice.
+    /// Making the same changes again in the same order changes nothing.
     func writeAnew() {
         guard rewrite == nil, !hasFailed, closing == nil else { return }
         queue.setLimit(.max)

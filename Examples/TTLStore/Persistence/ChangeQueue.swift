@@ -7,11 +7,11 @@ import RunLoopKit
 final class ChangeQueue: Sendable {
     private struct State {
         var changes: [UInt8] = []
-        /// Empty, with room for the changes of a pass.
+        /// An empty array, with room for the changes of a pass.
         var spare: [UInt8] = []
         /// The number of the frame that the changes will form.
         var position = 1
-        /// The last frame that is in the file, and the last one that is on the disk.
+        /// The last frame in the file, and the last one on the disk.
         var written = 0
         var synced = 0
         /// The time of the first frame that waits for a sync, and of the first frame in the present sync.
@@ -24,17 +24,17 @@ final class ChangeQueue: Sendable {
         var length = 0
         /// The length beyond which the file is to be rewritten.
         var limit = Int.max
-        /// Whether a loop writes, or writing is paused.
+        /// `true` while a loop writes, or writing is paused.
         var isTaken = false
         /// The blocks to call afterwards.
         var waiting: [@Sendable () -> Void] = []
         /// Called when the present write has ended, which pauses writing.
         var pausing: (@Sendable () -> Void)?
         var dump: Dump?
-        /// Whether the log has been notified of news.
+        /// `true` once the log has been notified of news.
         var hasTold = false
 
-        /// The position up to which the log is as safe as `sync` requires before replies are sent.
+        /// Returns the position up to which the log is as safe as `sync` requires before replies are sent.
         func safePosition(_ sync: AppendLog.Sync, now: @autoclosure () -> RunLoop.Instant) -> Int {
             switch sync {
             case .always: return synced
@@ -66,10 +66,10 @@ final class ChangeQueue: Sendable {
         }
     }
 
-    /// The position up to which the log must be safe before replies are sent, because they depend on changes that may
-    /// be lost; `nil` if it is safe enough.
+    /// Returns the position up to which the log must be safe before replies are sent that depend on changes that may be
+    /// lost; `nil` if it is safe enough.
     ///
-    /// - Parameter hasChanged: whether the replies are to changes.
+    /// - Parameter hasChanged: `true` if the replies are to changes.
     func unsafePosition(hasChanged: Bool, now: @autoclosure () -> RunLoop.Instant) -> Int? {
         state.withLock { state in
             let last = state.changes.isEmpty ? state.position - 1 : state.position
@@ -80,7 +80,7 @@ final class ChangeQueue: Sendable {
         }
     }
 
-    /// The position up to which the log is as safe as required before replies are sent.
+    /// Returns the position up to which the log is as safe as required before replies are sent.
     func safePosition(now: @autoclosure () -> RunLoop.Instant) -> Int {
         state.withLock { $0.safePosition(sync, now: now()) }
     }
@@ -90,8 +90,8 @@ final class ChangeQueue: Sendable {
 
     // MARK: Writing
 
-    /// Writes the changes that have been noted. Does nothing if there are none or, unless it is a retry, if the last
-    /// write failed.
+    /// Writes the changes noted so far. Does nothing if there are none, or, if this is no retry, if the last write
+    /// failed.
     ///
     /// - Parameter again: called, on any thread, once the file is free.
     /// - Returns: `false` if the file is not free.
@@ -125,7 +125,7 @@ final class ChangeQueue: Sendable {
         return true
     }
 
-    /// - Returns: whether the log has to be notified.
+    /// - Returns: `true` if the log has to be notified.
     private func end(
         _ frame: inout [UInt8], _ failure: DiskError?, _ length: Int, _ now: RunLoop.Instant, _ state: inout State
     ) -> Bool {
@@ -148,7 +148,7 @@ final class ChangeQueue: Sendable {
         return true
     }
 
-    /// Frees the file, unless writing is to be paused.
+    /// Frees the file, if writing is not to be paused.
     ///
     /// - Returns: the blocks to call.
     private func giveBack(_ state: inout State) -> [@Sendable () -> Void] {
@@ -189,7 +189,7 @@ final class ChangeQueue: Sendable {
         let isTooLong: Bool
     }
 
-    /// The present state. Later news is a reason for another call of ``tell``.
+    /// Returns the present state. Later news is a reason for another call of ``tell``.
     func status() -> Status {
         state.withLock { state in
             state.hasTold = false
@@ -198,7 +198,7 @@ final class ChangeQueue: Sendable {
         }
     }
 
-    /// Writes to this file from now on. No thread writes meanwhile.
+    /// Uses this file for writing from now on. No thread may write during the call.
     func use(_ file: FrameFile) {
         state.withLock { ($0.file, $0.length) = (file, file.length) }
     }

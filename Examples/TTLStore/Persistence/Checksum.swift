@@ -1,6 +1,6 @@
 /// CRC-32C, eight bytes at a time.
 enum Checksum {
-    /// - Parameter previous: the checksum of the preceding bytes, which becomes a part of this one.
+    /// - Parameter previous: the checksum of the preceding bytes, which this one continues.
     static func of(_ bytes: UnsafeRawBufferPointer, after previous: UInt32 = 0) -> UInt32 {
         tables.withUnsafeBufferPointer { table in
             var sum = ~previous

@@ -7,7 +7,7 @@ struct DiskError: Error, CustomStringConvertible {
     /// The system's message, without the file.
     let reason: String
 
-    /// Whether data may be lost that was written before.
+    /// `true` if written data may be lost.
     let isLoss: Bool
 
     init(_ what: String, _ number: Int32 = errno, isLoss: Bool = false) {

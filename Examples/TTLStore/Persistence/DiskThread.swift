@@ -23,7 +23,7 @@ final class DiskThread {
 
     /// Runs a job on the thread, and then the completion on the loop, never from within this call.
     ///
-    /// - Parameter job: returns a number of its choice.
+    /// - Parameter job: the job, which returns a number of its choice.
     func perform(_ job: @escaping @Sendable () throws(DiskError) -> Int, then completion: @escaping (Outcome) -> Void) {
         guard let own else { return }
         number += 1
@@ -38,7 +38,7 @@ final class DiskThread {
         completions.removeValue(forKey: number)?(outcome)
     }
 
-    /// Waits until all jobs are done; their completions are not called any more.
+    /// Waits until all jobs are done, whose completions are not called any more.
     func close() {
         own = nil
         completions = [:]

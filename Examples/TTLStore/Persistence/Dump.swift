@@ -1,8 +1,8 @@
 /// All keys as frames of a new file, piece by piece, while the stores continue.
 ///
-/// It proceeds from shard to shard. A change to a shard that it has passed is appended; a change to a later shard will
-/// be found there. So, after each frame from the last shard's on, the file has the contents of the table at that time,
-/// and nothing is copied or kept waiting meanwhile.
+/// It proceeds from shard to shard. A change to a shard already passed is appended; a change to a later shard will be
+/// found there. So, after each frame from the last shard's on, the file has the contents of the table at that time, and
+/// nothing is copied or kept waiting meanwhile.
 final class Dump: Sendable {
     private let pieceSize: Int
     private let state = Shared(State())
@@ -19,7 +19,7 @@ final class Dump: Sendable {
         self.pieceSize = pieceSize
     }
 
-    /// Whether all shards have been passed.
+    /// `true` once all shards have been passed.
     var isComplete: Bool { state.withLock { $0.isComplete } }
 
     /// Notes a change, whose key is locked. Any thread.
@@ -34,7 +34,8 @@ final class Dump: Sendable {
         }
     }
 
-    /// The next frame, with the changes noted since the last one; empty if there are none left. One thread at a time.
+    /// Returns the next frame, with the changes noted since the last one; empty if there are none left. One thread at a
+    /// time.
     func next(of table: Table) -> [UInt8] {
         // Changes do not count: each frame has some keys, however many changes there are.
         var size = 0

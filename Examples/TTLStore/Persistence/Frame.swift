@@ -1,15 +1,15 @@
 /// The layout of changes in a file: a line that names the kind of the file, and then frames.
 ///
 /// A frame has a head of twelve bytes: the length of its changes, their checksum, and the checksum of those two
-/// numbers. The checksum of the changes continues from that of the frame before, so that none can be missing or out of
+/// numbers. The checksum of the changes continues the previous frame's, so that no frame can be missing or out of
 /// order.
 enum Frame {
     static let headSize = 12
 
     enum Kind: String {
-        /// All keys at some time. A frame without changes is its end.
+        /// All keys at some time, ended by a frame without changes.
         case snapshot = "TTLSTORE snapshot 2\n"
-        /// All changes, one after another. It ends where the last write has ended.
+        /// All changes, one after another, up to the end of the last write.
         case log = "TTLSTORE log 2\n"
     }
 
@@ -21,7 +21,7 @@ enum Frame {
         return head
     }
 
-    /// How far the frames of a file reach.
+    /// The extent of a file's frames.
     struct Extent {
         /// The end of the complete frames.
         var end: Int
@@ -36,8 +36,8 @@ enum Frame {
 
     /// Calls the body with all changes in a file.
     ///
-    /// - Throws: if the file is of another kind, or is damaged. An incomplete last frame of a log was broken off, with
-    ///   the program or the machine: that is no damage.
+    /// - Throws: ``Broken`` if the file is of another kind, or is damaged. An incomplete last frame of a log, cut off
+    ///   with the program or the machine, is no damage.
     static func read(
         _ bytes: UnsafeRawBufferPointer, _ kind: Kind, _ body: (Store.Change) -> Void
     ) throws(Broken) -> Extent {

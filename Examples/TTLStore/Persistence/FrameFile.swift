@@ -2,10 +2,10 @@ import Glibc
 import RunLoopKit
 import RunLoopUnix
 
-/// A file of frames that is being written. One thread at a time may use it; any may sync it meanwhile.
+/// A file of frames that is being written. One thread at a time may use it; any thread may sync it meanwhile.
 ///
-/// It is locked as long as it is open. A new file is written beside its place, under a name that no other process may
-/// have taken, and gets its place when it is complete and on the disk.
+/// The file is locked as long as it is open. A new file is written beside its place, under a name that no other process
+/// may have taken, and gets its place when it is complete and on the disk.
 final class FrameFile: @unchecked Sendable {
     let path: String
     /// The number of bytes in complete frames.
@@ -15,7 +15,7 @@ final class FrameFile: @unchecked Sendable {
     private var sum: UInt32
     private var temporary: String?
 
-    /// Begins a new file. A leftover of a process that was killed is replaced: the caller has the lock.
+    /// Begins a new file, replacing any leftover of a killed process: the caller has the lock.
     init(replacing path: String, _ kind: Frame.Kind) throws(DiskError) {
         self.path = path
         let temporary = FrameFile.temporary(of: path)
@@ -35,7 +35,7 @@ final class FrameFile: @unchecked Sendable {
 
     /// Opens the file in its place, or makes an empty one, and locks out all other processes.
     ///
-    /// - Throws: if another process has locked it, by any path, or if it cannot be created.
+    /// - Throws: `DiskError` if another process has locked the file, by any path, or if it cannot be created.
     init(at path: String) throws(DiskError) {
         self.path = path
         disk = Disk.current
@@ -96,8 +96,8 @@ final class FrameFile: @unchecked Sendable {
         }
     }
 
-    /// Waits until all of it is on the disk. After an error the state of the disk is unknown, and writing again does
-    /// not help.
+    /// Waits until the whole file is on the disk. After an error the state of the disk is unknown, and writing again
+    /// does not help.
     func sync() throws(DiskError) {
         try DiskError.doing("sync \(path)", isLoss: true) { () throws(SystemError) in try file.sync() }
     }
@@ -122,14 +122,15 @@ final class FrameFile: @unchecked Sendable {
 final class FileLock {
     private let file: File
 
-    /// - Throws: if another process has the lock, or if it cannot be created.
+    /// - Throws: `DiskError` if another process has the lock, or if it cannot be created.
     init(for path: String) throws(DiskError) {
         file = try FileLock.open(path + ".lock", of: path)
     }
 
     /// Opens and locks the file that reserves a path for this process.
     ///
-    /// - Throws: if another process has locked it, or if it cannot be created, as in a missing directory.
+    /// - Throws: `DiskError` if another process has locked the file, or if it cannot be created, as in a missing
+    ///   directory.
     static func open(_ name: String, of path: String) throws(DiskError) -> File {
         let disk = Disk.current
         let file: File
@@ -144,7 +145,7 @@ final class FileLock {
             default: throw DiskError(error.operation, error.errno)
             }
         }
-        // Left by a process that was killed.
+        // Left by a killed process.
         try? disk.remove(FrameFile.temporary(of: path))
         return file
     }

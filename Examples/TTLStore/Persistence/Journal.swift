@@ -6,9 +6,9 @@ struct Journal: Sendable {
     let note: (@Sendable (Store.Change) -> Void)?
     let queue: ChangeQueue?
 
-    /// Notes each change of a store from now on. On the thread of the store's loop.
+    /// Notes each change of a store from now on. Called on the thread of the store's loop.
     ///
-    /// - Returns: the writer of the changes to the log, if there is one.
+    /// - Returns: the writer of the changes to the log, if any.
     func follow(_ store: Store, on loop: RunLoop) -> ChangeWriter? {
         let writer = queue.map { ChangeWriter($0, on: loop) }
         guard note != nil || writer != nil else { return nil }

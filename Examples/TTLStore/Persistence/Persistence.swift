@@ -5,7 +5,7 @@ import RunLoopKit
 final class Persistence {
     /// Called when written data has been lost.
     var lossHandler: (DiskError) -> Void = { _ in }
-    /// Whether ``close(then:)`` has completed.
+    /// `true` once ``close(then:)`` has completed.
     private(set) var isClosed = false
 
     private let store: Store
@@ -44,7 +44,7 @@ final class Persistence {
     /// The journal for the changes of the stores.
     var journal: Journal { Journal(note: snapshot?.note, queue: changes?.queue) }
 
-    /// From now on, clients get the replies that wait for the log, and learn of its errors.
+    /// Connects the log to the servers: clients get the replies that wait for it, and learn of its errors.
     func connect(_ servers: Servers) {
         guard let changes else { return }
         changes.safeHandler = { servers.onEach { $0.release() } }
@@ -68,7 +68,7 @@ final class Persistence {
 
     /// Writes a snapshot; without one, rewrites the log.
     ///
-    /// - Parameter completion: called with whether the files are as they should be.
+    /// - Parameter completion: called with `true` if the files are complete.
     func save(then completion: @escaping (Bool) -> Void) {
         guard let snapshot else {
             changes?.writeAnew()
@@ -84,7 +84,7 @@ final class Persistence {
         }
     }
 
-    /// Writes everything to the disk. Clients may change nothing any more.
+    /// Writes all changes to the disk. Clients may change nothing any more.
     func close(then completion: @escaping (Bool) -> Void) {
         var missing = 0
         var isSaved = true

@@ -31,7 +31,7 @@ enum Record {
 
     /// Calls the body with each change in the bytes.
     ///
-    /// - Returns: `false` if the bytes are no changes, from some place on.
+    /// - Returns: `false` if the bytes are not changes, from some place on.
     static func read(_ bytes: UnsafeRawBufferPointer, _ body: (Store.Change) -> Void) -> Bool {
         var reader = Reader(bytes: bytes)
         while let kind: UInt8 = reader.number() {

@@ -42,7 +42,7 @@ final class Rewrite {
     }
 
     /// - Parameters:
-    ///   - settle: called when all keys are on the disk; it calls its argument, at once or later, to append the latest
+    ///   - settle: called when all keys are on the disk; calls its argument, at once or later, to append the latest
     ///     changes and install the file.
     ///   - installed: called on the disk's thread when the file has taken its place.
     ///   - completion: called with the length of the file.
@@ -59,13 +59,13 @@ final class Rewrite {
         target = Target(path, kind, installed)
     }
 
-    /// Begins. Pass changes to ``dump`` from before this call.
+    /// Begins the rewrite. Pass changes to ``dump`` from before this call.
     func begin() {
         step()
     }
 
-    /// One piece at a time: the loop serves other items in between, and memory holds no more than a piece. The long
-    /// wait for the disk comes before the end, which is short.
+    /// Writes one piece at a time: the loop serves other items in between, and memory holds no more than a piece. The
+    /// long wait for the disk comes before the end, which is short.
     private func step() {
         let frame = dump.next(of: table)
         let isLast = dump.isComplete

@@ -42,7 +42,7 @@ final class Snapshot {
         { [dump] change in dump.withLock { $0?.note(change) } }
     }
 
-    /// Writes all of the store, with every change up to now, while the loop continues. If that fails, the old file is
+    /// Writes the whole store, with every change up to now, while the loop continues. If that fails, the old file is
     /// unchanged.
     func write(then completion: @escaping (DiskError?) -> Void) {
         guard rewrite == nil else { return waiting.append(completion) }

@@ -1,9 +1,9 @@
 /// Replies of the Redis protocol, one after another, in its second or third version.
 struct Reply {
-    /// The most bytes that the reply to one request may have.
+    /// The largest number of bytes in the reply to one request.
     static let limit = 16 * 1024 * 1024
 
-    // Not an array that grows byte by byte: it would check at every step whether it has room and is not shared, which
+    // Not an array that grows byte by byte: that would check at every step whether it has room and is not shared, which
     // took 7 % of the instructions of a GET.
     private(set) var memory: [UInt8] = []
     /// The number of bytes of the memory that are replies.
@@ -22,14 +22,14 @@ struct Reply {
         (count, start) = (0, 0)
     }
 
-    /// Ends the reply to a request; one that is too long becomes an error.
+    /// Ends the reply to a request. A reply that is too long becomes an error.
     @inline(__always)
     mutating func end() {
         if isTooLong { refuse() }
         start = count
     }
 
-    /// Whether the present reply is too long, so that nothing more needs to be added to it.
+    /// `true` if the present reply is too long, so that nothing more needs to be added to it.
     var isFull: Bool { isTooLong }
 
     private mutating func refuse() {
@@ -44,7 +44,7 @@ struct Reply {
     mutating func pong() { append("+PONG\r\n") }
     mutating func null() { if version == 2 { append("$-1\r\n") } else { append("_\r\n") } }
 
-    /// A word of the protocol, without line breaks.
+    /// Appends a word of the protocol, without line breaks.
     mutating func simple(_ text: StaticString) {
         append("+")
         append(text)
@@ -66,7 +66,7 @@ struct Reply {
 
     mutating func bulk(_ text: String) { bulk(text.utf8) }
 
-    /// Text for people.
+    /// Appends text for people.
     mutating func verbatim(_ text: String) {
         guard version > 2 else { return bulk(text) }
         line("=", text.utf8.count + 4)
@@ -77,12 +77,12 @@ struct Reply {
 
     mutating func array(count: Int) { line("*", count) }
 
-    /// The head of a map with this many pairs of a key and a value.
+    /// Begins a map with `count` pairs of a key and a value.
     mutating func map(count: Int) {
         if version == 2 { line("*", 2 * count) } else { line("%", count) }
     }
 
-    /// The head of an unsolicited message with this many parts.
+    /// Begins an unsolicited message with `count` parts.
     mutating func push(count: Int) { line(version == 2 ? "*" : ">", count) }
 
     mutating func error(_ text: String) {
@@ -98,7 +98,7 @@ struct Reply {
 
     // MARK: Bytes
 
-    /// The most bytes that the line of a number has.
+    /// The largest number of bytes in the line of a number.
     private static let longestLine = 23
 
     private mutating func line(_ kind: Unicode.Scalar, _ value: Int) {
@@ -113,7 +113,7 @@ struct Reply {
         add(bytes.count) { $0.update(fromContentsOf: bytes) }
     }
 
-    /// Writes at most this many bytes at the end.
+    /// Writes at most `most` bytes at the end.
     ///
     /// - Parameter write: writes the bytes and returns their number.
     @inline(__always)

@@ -10,25 +10,25 @@ struct Request {
     subscript(index: Int) -> UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: bytes[words[index]]) }
 
     func key(_ index: Int) -> Key { Key(self[index]) }
-    /// The part of the table that contains a key.
+    /// Returns the part of the table that contains a key.
     func part(_ index: Int) -> Int { Table.part(ofShard: Key.shard(of: UnsafeRawBufferPointer(self[index]))) }
     func value(_ index: Int) -> [UInt8] { [UInt8](self[index]) }
     func text(_ index: Int) -> String { String(decoding: self[index], as: UTF8.self) }
     func integer(_ index: Int) -> Int? { Int(wholeNumber: self[index]) }
     func name(_ index: Int) -> Name { Name(self[index]) }
 
-    /// The word as an error repeats it: truncated, and as a C string.
+    /// Returns the word as an error repeats it: truncated, and as a C string.
     func quoted(_ index: Int, _ most: Int = 128) -> UnsafeBufferPointer<UInt8>.SubSequence {
         self[index].prefix(most).prefix { $0 != 0 }
     }
 }
 
-/// The name of a command or an option, in any case, as two machine words, which are compared to tell names apart.
+/// The name of a command or an option, in any case, as two machine words, which are compared to distinguish names.
 struct Name: Equatable {
     private(set) var head: UInt64 = 0
     private(set) var tail: UInt64 = 0
 
-    /// The most letters of a name.
+    /// The largest number of letters in a name.
     static let most = 16
 
     init() {}
@@ -55,7 +55,8 @@ struct Name: Equatable {
 }
 
 extension Int {
-    /// A whole number in the form that Redis accepts: digits, with a minus or without, and nothing superfluous.
+    /// Creates a whole number from the form that Redis accepts: digits, with or without a minus, and nothing
+    /// superfluous.
     init?(wholeNumber word: UnsafeBufferPointer<UInt8>) {
         let digits = word.first == UInt8(ascii: "-") ? word.dropFirst() : word[...]
         guard let first = digits.first, word.count <= 20, digits.allSatisfy({ (0x30...0x39).contains($0) }) else {
@@ -67,7 +68,7 @@ extension Int {
 }
 
 extension Double {
-    /// A number as `strtod` reads it: also hexadecimal, or infinite.
+    /// Creates a number as `strtod` reads it: also hexadecimal, or infinite.
     init?(number word: UnsafeBufferPointer<UInt8>) {
         guard let first = word.first, word.count < 5 * 1024, isspace(Int32(first)) == 0 else { return nil }
         let value: Double? = (word.map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { text in
@@ -81,7 +82,7 @@ extension Double {
         self = value
     }
 
-    /// The decimal form of a finite number without an exponent: as short as it can be, with 17 decimals at most.
+    /// The decimal form of a finite number without an exponent: as short as possible, with at most 17 decimals.
     var decimals: String {
         let short = self == rounded() && abs(self) < 1e17 ? String(Int(self)) : description
         let fraction = short.drop { $0 != "." }.dropFirst()

@@ -1,7 +1,7 @@
 /// Reads requests of the Redis protocol: arrays of bulk strings, and inline commands.
 ///
-/// It works on the bytes in place, and continues where it stopped when a request arrives in pieces: no byte of an
-/// argument is read twice. Each client has one.
+/// The parser works on the bytes in place, and continues where it stopped when a request arrives in pieces: no byte of
+/// an argument is read twice. Each client has one.
 struct RequestParser {
     /// The bounds of a request.
     struct Limits {
@@ -10,13 +10,13 @@ struct RequestParser {
         var inlineSize = 64 * 1024
         var requestSize = 16 * 1024 * 1024
 
-        /// The most bytes that an incomplete request takes: its text, the end of a line, and the places of its words, in an
-        /// array that may have grown to twice its length.
+        /// The largest number of bytes that an incomplete request takes: its text, the end of a line, and the places of
+        /// its words, in an array that may have grown to twice its length.
         var memory: Int { requestSize + 2 * inlineSize + 2 * arguments * MemoryLayout<Range<Int>>.stride }
     }
 
     enum Result: Equatable {
-        /// A request that ends before this offset; its words are in ``arguments``. It may have none.
+        /// A request that ends before this offset, with its words, if any, in ``arguments``.
         case request(end: Int)
         /// The rest has not arrived yet.
         case incomplete
@@ -24,8 +24,8 @@ struct RequestParser {
         case malformed(String)
     }
 
-    /// The ranges of the request's words, counted from its beginning: in ``unquoted`` if there is that, or else in the
-    /// bytes that were parsed.
+    /// The ranges of the request's words, counted from its beginning, in ``unquoted`` if it is not `nil`, or else in
+    /// the parsed bytes.
     var arguments: ArraySlice<Range<Int>> { words[..<count] }
     /// The ranges as in ``arguments``, followed by leftovers of earlier requests.
     private(set) var words: [Range<Int>] = []
@@ -40,12 +40,12 @@ struct RequestParser {
     // The position reached in an incomplete request.
     private var position = 0
     private var missing = 0
-    /// The length of the next word; negative if that is not known yet.
+    /// The length of the next word; negative if not known yet.
     private var length = -1
     private var lineScanned = 0
 
-    /// Reads the request that begins at `start`. If it is incomplete, the next call must concern the same request, from
-    /// its beginning, with more of it.
+    /// Reads the request that begins at `start`. After an incomplete one, the next call must pass the same request,
+    /// from its beginning, with more bytes.
     mutating func parse(_ all: UnsafeBufferPointer<UInt8>, from start: Int) -> Result {
         let bytes = UnsafeBufferPointer(rebasing: all[start...])
         guard let first = bytes.first else { return .incomplete }
@@ -61,7 +61,7 @@ struct RequestParser {
         return parseWords(bytes, start)
     }
 
-    /// Reads the number of words of an array; `nil` if that is known.
+    /// Reads the number of words of an array; returns `nil` once it is known.
     private mutating func parseCount(_ bytes: UnsafeBufferPointer<UInt8>) -> Result? {
         var index = 1
         switch number(bytes, &index) {
@@ -100,7 +100,7 @@ struct RequestParser {
 
     /// Reads the length of the next word.
     ///
-    /// - Returns: `false` if that has not arrived yet, or is malformed.
+    /// - Returns: `false` if the length has not arrived yet, or is malformed.
     @inline(__always)
     private mutating func parseLength(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard position < bytes.count, bytes[position] == UInt8(ascii: "$") else { return false }
@@ -112,7 +112,7 @@ struct RequestParser {
         return true
     }
 
-    /// The reason why the length of the next word cannot be read.
+    /// Returns the reason why the length of the next word cannot be read.
     private func lengthRefusal(_ bytes: UnsafeBufferPointer<UInt8>) -> Result {
         guard position < bytes.count else { return .incomplete }
         guard bytes[position] == UInt8(ascii: "$") else {
@@ -165,7 +165,7 @@ struct RequestParser {
         return .value(isNegative ? -value : value)
     }
 
-    /// Words between blanks, up to the end of the line.
+    /// Reads words between blanks, up to the end of the line.
     private mutating func parseInline(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Result {
         guard let end = bytes[lineScanned...].firstIndex(of: Self.lineFeed) else {
             lineScanned = bytes.count
@@ -194,7 +194,7 @@ struct RequestParser {
         return .request(end: start + end + 1)
     }
 
-    /// Words in quotes: in double ones with `\n`, `\r`, `\t`, `\b`, `\a`, `\xHH` and any other character after a
+    /// Reads words in quotes: in double ones with `\n`, `\r`, `\t`, `\b`, `\a`, `\xHH` and any other character after a
     /// backslash, in single ones with `\'`. A closing quote ends its word.
     ///
     /// - Returns: `false` if a quote is not closed, or closed within a word.
@@ -218,7 +218,7 @@ struct RequestParser {
         }
     }
 
-    /// Reads up to the closing quote, and the quote; `false` if there is none.
+    /// Reads up to the closing quote, and the quote; returns `false` if there is none.
     private static func unquote(
         _ line: UnsafeBufferPointer<UInt8>, _ index: inout Int, until quote: UInt8, into unquoted: inout [UInt8]
     ) -> Bool {
@@ -254,7 +254,7 @@ struct RequestParser {
         Character(UnicodeScalar(character)).hexDigitValue.map { UInt8($0) }
     }
 
-    /// Like `isspace` in the C locale.
+    /// Returns `true` for blanks, as `isspace` does in the C locale.
     @inline(__always)
     private static func isBlank(_ character: UInt8) -> Bool {
         character == UInt8(ascii: " ") || (0x09...0x0D).contains(character)

@@ -12,7 +12,7 @@ final class Expiration: @unchecked Sendable {
         self.owner = owner
     }
 
-    /// On the owner's thread.
+    /// Moves the expiration. Called on the owner's thread.
     func move(to date: RunLoop.Instant) {
         self.date = date
         call?.rearm(at: date)

@@ -12,7 +12,7 @@ struct Key: Hashable {
         self.bytes = bytes
     }
 
-    // One word, in which all bytes are spread already: hashing the bytes takes longer.
+    // One word, over which all bytes are spread already: hashing the bytes takes longer.
     func hash(into hasher: inout Hasher) {
         hasher.combine(bytes.withUnsafeBytes(Key.spread))
     }
@@ -28,10 +28,10 @@ struct Key: Hashable {
     /// The shard of the key, constant while the process runs.
     var shard: Int { bytes.withUnsafeBytes(Key.shard) }
 
-    /// The shard of a key that consists of these bytes.
+    /// Returns the shard of a key that consists of these bytes.
     static func shard(of bytes: UnsafeRawBufferPointer) -> Int { Int(spread(of: bytes) >> 52) }
 
-    /// A number, spread over all its bits, that equal bytes always have in this process.
+    /// Returns a number, spread over all its bits, that equal bytes always have in this process.
     static func spread(of bytes: UnsafeRawBufferPointer) -> UInt64 {
         let count = bytes.count
         var state = mix(seed.0, UInt64(truncatingIfNeeded: count))
@@ -43,7 +43,7 @@ struct Key: Hashable {
         return mix(state, lastWord(of: bytes))
     }
 
-    /// The last eight bytes, or all of fewer.
+    /// Returns the last eight bytes, or all of fewer.
     @inline(__always)
     private static func lastWord(of bytes: UnsafeRawBufferPointer) -> UInt64 {
         let count = bytes.count
@@ -56,13 +56,14 @@ struct Key: Hashable {
         return UInt64(bytes[0]) | UInt64(bytes[count / 2]) << 8 | UInt64(bytes[count - 1]) << 16
     }
 
-    /// Both halves of the product: with the lower one alone, two words could be chosen that cancel each other.
+    /// Mixes a word into the state, with both halves of the product: with the lower one alone, two words could be
+    /// chosen that cancel each other.
     @inline(__always)
     private static func mix(_ state: UInt64, _ word: UInt64) -> UInt64 {
         let product = (state ^ word).multipliedFullWidth(by: Key.seed.1)
         return product.high ^ product.low
     }
 
-    // Unknown outside of the process, so that nobody can prepare keys that all collide.
+    // Unknown outside of the process, so that an attacker cannot prepare keys that all collide.
     private static let seed = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max) | 1)
 }

@@ -4,11 +4,11 @@ import RunLoopKit
 final class Ledger: Sendable {
     /// The loop of the store.
     let loop: RunLoop.Remote
-    /// The net number of bytes added by its keys. Removals by another store may make it negative.
+    /// The net number of bytes added by the store's keys. Removals by another store may make it negative.
     let memory = Counter()
     let expired = Counter()
     let evicted = Counter()
-    /// In nanoseconds.
+    /// The longest delay of an expiry, in nanoseconds.
     let latestExpiry = Counter()
 
     init(_ loop: RunLoop.Remote) {

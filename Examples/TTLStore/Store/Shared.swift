@@ -2,7 +2,7 @@ import Glibc
 
 /// A value that several threads use, one at a time.
 ///
-/// The lock is the C library's: ThreadSanitizer does not see how the standard library's `Mutex` is handed over.
+/// The lock is the C library's, because ThreadSanitizer does not see the hand-over of the standard library's `Mutex`.
 final class Shared<Value>: @unchecked Sendable {
     // Unchecked: the value is accessed only under the lock, whose address does not change.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)

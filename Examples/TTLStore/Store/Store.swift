@@ -19,10 +19,10 @@ final class Store {
     let table: Table
     private let loop: RunLoop
     private let ledger: Ledger
-    /// Keys that have expired, but not yet been reported: that has to wait until nothing is locked.
+    /// Expired keys that were not yet reported, which has to wait until nothing is locked.
     // Unchecked as in `Server`.
     @exclusivity(unchecked) private var untold: [Key] = []
-    /// Whether anything has been changed since this was last set to `false`.
+    /// `true` if anything has been changed since this was last set to `false`.
     @exclusivity(unchecked) var hasChanged = false
 
     /// Called with each change, while its key is locked.
@@ -73,7 +73,8 @@ final class Store {
 
     // MARK: Values
 
-    /// The entry of a key, unless its time has come: then it is removed, even if its timer has not fired yet.
+    /// Returns the entry of a key. An entry whose time has come is removed instead, even if its timer has not fired
+    /// yet.
     @inline(__always)
     private func entry(_ key: Key, in shard: Int) -> Table.Entry? {
         guard let entry = table[shard].entries[key] else { return nil }
@@ -88,7 +89,7 @@ final class Store {
 
     func contains(_ key: Key) -> Bool { entry(key, in: key.shard) != nil }
 
-    /// Stores a value; the key's time to live ends, or is the one given.
+    /// Stores a value; the key's time to live ends, or becomes the given one.
     func set(_ key: Key, _ value: [UInt8], expiry: Expiry? = nil) {
         let entry = Table.Entry(
             value: value, date: expiry?.date ?? Store.never, expiration: expiry.map { schedule(key, at: $0.instant) })
@@ -167,17 +168,17 @@ final class Store {
 
     // MARK: Times to live
 
-    /// When a key expires, in milliseconds since 1970, or ``never``; `nil` if there is no such key.
+    /// Returns the time when a key expires, in milliseconds since 1970, or ``never``; `nil` if there is no such key.
     func date(of key: Key) -> Int? { entry(key, in: key.shard)?.date }
 
-    /// The remaining time to live of a key that has one.
+    /// Returns the remaining time to live of a key that has one.
     func timeLeft(of key: Key) -> Duration? {
         guard let entry = entry(key, in: key.shard), let expiration = entry.expiration else { return nil }
         guard expiration.date < .distantFuture else { return .milliseconds(entry.date) - .milliseconds(clock.now) }
         return expiration.date - loop.now
     }
 
-    /// Gives a key a time to live, or takes it away. A key whose time has come already is removed.
+    /// Gives a key a time to live, or removes it. A key whose time has come already is removed.
     func setExpiry(of key: Key, to expiry: Expiry?) {
         let shard = key.shard
         guard let entry = entry(key, in: shard) else { return }
@@ -231,7 +232,7 @@ final class Store {
     var count: Int { withLocks(of: .all) { table.count } }
     var countWithExpiry: Int { withLocks(of: .all) { table.countWithExpiry } }
 
-    /// The keys of a shard whose time has not come.
+    /// Returns the keys of a shard whose time has not come.
     func keys(inShard shard: Int) -> [Key] {
         guard !table[shard].entries.isEmpty else { return [] }
         let now = loop.now
@@ -260,17 +261,17 @@ final class Store {
 
     /// The choice of the key to remove when there is no room for another.
     enum Eviction: String, CaseIterable {
-        /// None: the command is refused.
+        /// No key: the command is refused.
         case none = "noeviction"
-        /// The key with the least time to live left, among some keys with one.
+        /// The key with the shortest remaining time to live, among some keys with one.
         case soonest = "volatile-ttl"
         /// Any key.
         case random = "allkeys-random"
     }
 
-    /// Removes keys until no more memory is used than this. Nothing is locked.
+    /// Removes keys until no more memory than `most` is used. Nothing may be locked.
     ///
-    /// - Returns: `false` if no key is left that may be removed.
+    /// - Returns: `false` if no removable key is left.
     func evict(downTo most: Int, _ policy: Eviction) -> Bool {
         while table.usedMemory > most {
             guard let key = victim(policy) else { return false }

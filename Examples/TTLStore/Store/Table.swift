@@ -2,14 +2,14 @@ import Glibc
 
 /// All keys, in shards, for the stores of all loops.
 ///
-/// Operations on all keys, such as SCAN or a snapshot, proceed from shard to shard and may take their time between two
-/// of them, whatever happens to the keys meanwhile. Sixty-four shards are a part, which has a lock.
+/// Operations on all keys, such as SCAN or a snapshot, proceed from shard to shard and may pause between two of them,
+/// whatever happens to the keys meanwhile. Sixty-four shards are a part, which has a lock.
 final class Table: @unchecked Sendable {
     // Unchecked: the contents of a part, and its number of keys, are accessed under the part's lock.
 
     struct Entry {
         var value: [UInt8]
-        /// Milliseconds since 1970; ``Store/never`` for no time to live.
+        /// The date of the expiry in milliseconds since 1970; ``Store/never`` for no time to live.
         var date = Store.never
         var expiration: Expiration?
 
@@ -21,7 +21,7 @@ final class Table: @unchecked Sendable {
         var countWithExpiry = 0
     }
 
-    /// Padded to a line of the cache, so that threads that use different parts do not wait for each other.
+    /// A lock padded to a line of the cache, so that threads that use different parts do not wait for each other.
     private struct Lock {
         var mutex = pthread_mutex_t()
         var padding = (0, 0, 0)
@@ -30,7 +30,7 @@ final class Table: @unchecked Sendable {
     static let shardCount = 4096
     static let partCount = 64
 
-    /// Whether the stores of several loops use it. If not, no lock is taken.
+    /// `true` if the stores of several loops use the table. Otherwise no lock is taken.
     private let isShared: Bool
     private let locks = UnsafeMutablePointer<Lock>.allocate(capacity: partCount)
     private let shards = UnsafeMutablePointer<Shard>.allocate(capacity: shardCount)
@@ -101,7 +101,7 @@ final class Table: @unchecked Sendable {
         ledgers.withLock { $0.append(ledger) }
     }
 
-    /// The memory that keys and values take, estimated.
+    /// The estimated memory of keys and values.
     var usedMemory: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.memory.value } } }
     /// The number of keys that have expired.
     var expired: Int { ledgers.withLock { $0.reduce(0) { $0 + $1.expired.value } } }
@@ -110,7 +110,7 @@ final class Table: @unchecked Sendable {
     /// The longest delay of a key's expiry.
     var latestExpiry: Duration { .nanoseconds(ledgers.withLock { $0.map { $0.latestExpiry.value }.max() ?? 0 }) }
 
-    /// The number of keys. All are locked.
+    /// The number of keys. All keys must be locked.
     var count: Int { (0..<Table.shardCount).reduce(0) { $0 + self[$1].entries.count } }
     /// The number of keys with a time to live.
     var countWithExpiry: Int { (0..<Table.shardCount).reduce(0) { $0 + self[$1].countWithExpiry } }

@@ -2,34 +2,34 @@ import RunLoopKit
 
 /// The expiry of a key: on the calendar, for clients and files, and on the loop's clock, for the timer.
 struct Expiry: Equatable {
-    /// Milliseconds since 1970.
+    /// The date in milliseconds since 1970.
     let date: Int
     let instant: RunLoop.Instant
 }
 
 /// The calendar beside the loop's clock.
 ///
-/// A time to live is counted on the loop's clock, which nobody can set. A date is converted when it is received, and
+/// A time to live is counted on the loop's clock, which cannot be set. A date is converted when it is received, and
 /// files contain dates.
 struct WallClock {
     let loop: RunLoop
-    /// Nanoseconds since 1970.
+    /// Reads the nanoseconds since 1970.
     let read: () -> Int64
 
     static func system(_ loop: RunLoop) -> WallClock {
         WallClock(loop: loop) { loop.wallTime.nanoseconds }
     }
 
-    /// Milliseconds since 1970.
+    /// The milliseconds since 1970.
     var now: Int { Int(read() / 1_000_000) }
 
-    /// The expiry after a number of milliseconds; `nil` if no calendar in 64 bits has that day.
+    /// Returns the expiry after a number of milliseconds; `nil` if the day is beyond a calendar in 64 bits.
     func expiry(after milliseconds: Int) -> Expiry? {
         let (date, overflow) = now.addingReportingOverflow(milliseconds)
         return overflow ? nil : Expiry(date: date, instant: loop.now + .milliseconds(milliseconds))
     }
 
-    /// The expiry on a date. A date beyond the range of the loop's clock, 292 years, never comes.
+    /// Returns the expiry on a date. A date beyond the range of the loop's clock, 292 years, never comes.
     func expiry(at date: Int) -> Expiry {
         // The last of all dates stands for no expiry.
         Expiry(date: min(date, Store.never - 1), instant: loop.now + (.milliseconds(date) - .nanoseconds(read())))

@@ -17,11 +17,11 @@ struct Shop {
         var text = ""
     }
 
-    /// Milliseconds since 1970 at the begin.
+    /// The milliseconds since 1970 at the beginning.
     static let begin = 1_790_000_000_000
 
     /// - Parameters:
-    ///   - loop: the loop of this store; the simulation's unless given.
+    ///   - loop: the loop of this store; by default the simulation's.
     ///   - table: the keys, if they are shared.
     init(
         _ simulation: Simulation, _ settings: Commands.Settings = Commands.Settings(), on loop: RunLoop? = nil,
@@ -43,7 +43,7 @@ struct Shop {
         return Store(on: loop, sharing: table ?? Table(isShared: false), clock: clock)
     }
 
-    /// The reply to an inline command, with a bar for the end of a line.
+    /// Returns the reply to an inline command, with a bar for the end of a line.
     func callAsFunction(_ line: String) -> String { reply(to: Array((line + "\n").utf8)) }
 
     func reply(to request: [UInt8]) -> String {

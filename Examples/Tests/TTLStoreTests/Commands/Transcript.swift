@@ -43,7 +43,8 @@ enum Transcript {
         return bytes
     }
 
-    /// The reply that a new connection would get for the request, with the mark of its end if it is closed then.
+    /// Returns the reply that a new connection would get for the request, with the mark of its end if it is closed
+    /// then.
     static func reply(to request: [UInt8], _ commands: Commands) -> [UInt8] {
         var parser = RequestParser()
         var reply = Reply()

@@ -1,8 +1,8 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// A connection to the explored store. It checks that each request has its reply, in their order, and that each reply
-/// is allowed.
+/// A connection to the explored store. Checks that each request has its reply, in order, and that each reply is
+/// allowed.
 final class ExploredClient {
     enum Request {
         case set(_ number: Int, seconds: Int? = nil)
@@ -10,7 +10,7 @@ final class ExploredClient {
         case ping
     }
 
-    /// The connection has ended before all replies had come.
+    /// The error for a connection that has ended before all replies had arrived.
     struct Lost: Error {}
 
     private let store: ExploredStore
@@ -57,7 +57,7 @@ final class ExploredClient {
         }
     }
 
-    /// Not of `lines()`, which also gives the part of a line that a killed store has sent.
+    /// Returns the next line, unlike `lines()` without the part of a line that a killed store has sent.
     private nonisolated(nonsending) func nextLine() async throws -> String {
         while true {
             if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {

@@ -9,8 +9,8 @@ import RunLoopUnix
 
 /// A store and two clients for a few seconds.
 ///
-/// The requests of the clients are open, and whether they wait for the replies. Also open are the times when the
-/// store's host crashes or is cut off, and when the store is killed, stopped or told to rewrite its log; the number of
+/// The requests of the clients are open, as is their choice to wait for the replies. Also open are the times when the
+/// store's host crashes or is cut off, and when the store is killed, stopped or asked to rewrite its log; the number of
 /// its loops; and the safety of its log.
 ///
 /// Unchecked: in a simulation only the thread whose turn it is gets here.
@@ -81,7 +81,7 @@ final class ExploredStore: @unchecked Sendable {
         failures.append(text)
     }
 
-    /// Whether a change acknowledged at that instant has to be there.
+    /// Returns `true` if a change acknowledged at that instant has to be there.
     func isSafe(_ instant: RunLoop.Instant) -> Bool {
         sync == "always" || crashes.allSatisfy { $0 < instant || instant + .seconds(2) < $0 }
     }

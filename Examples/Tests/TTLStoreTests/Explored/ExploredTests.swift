@@ -5,7 +5,7 @@ import Testing
 
 @Suite("TTLStore, explored")
 struct ExploredTests {
-    /// Tries the number of schedules in `SCHEDULES`, such as `SCHEDULES=10000`.
+    /// The number of schedules is in `SCHEDULES`, such as `SCHEDULES=10000`.
     @Test("nothing acknowledged is lost, nothing expired is served, and each request has its reply")
     func promises() async {
         let schedules = amount(of: "SCHEDULES", usually: 40)

@@ -20,7 +20,7 @@ struct AppendLogTests {
     /// A store with a log.
     private final class Logged {
         let store: Store
-        // Until it is closed: then another log may have the file.
+        // The log, until it is closed: then another log may have the file.
         private(set) var log: AppendLog!
         let disk: DiskThread
         let cut: Int?
@@ -62,7 +62,7 @@ struct AppendLogTests {
         try Logged(path, AppendLog.Settings(sync: sync, rewriteSize: rewriteSize), on: loop)
     }
 
-    /// The contents found at a new start.
+    /// Returns the contents found at a new start.
     private func contents() throws -> [[UInt8]: [UInt8]] {
         let logged = try open()
         let contents = logged.store.contents

@@ -36,7 +36,7 @@ final class ScratchDirectory {
     }
 }
 
-/// The bytes of a file.
+/// Returns the bytes of a file.
 func bytes(of path: String) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return [] }
@@ -54,7 +54,7 @@ func write(_ bytes: [UInt8], to path: String) {
 }
 
 extension Store {
-    /// All of it, to compare with another one.
+    /// The whole contents, to compare with others.
     var contents: [[UInt8]: [UInt8]] {
         var contents: [[UInt8]: [UInt8]] = [:]
         for shard in 0..<Table.shardCount {
@@ -63,7 +63,7 @@ extension Store {
         return contents
     }
 
-    /// A random change.
+    /// Makes a random change.
     func change(using random: inout SeededGenerator, keys: Int = 100) {
         let key = Key(Array("k\(Int.random(in: 0..<keys, using: &random))".utf8))
         let expiry = clock.expiry(after: .random(in: 1_000_000...2_000_000, using: &random))!

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Files of frames")
 struct FrameTests {
-    /// A file with frames of random changes, and the beginning of each frame.
+    /// Returns a file with frames of random changes, and the beginning of each frame.
     private func file(_ kind: Frame.Kind, frames: Int, seed: UInt64) -> (bytes: [UInt8], starts: [Int]) {
         withSimulation { simulation in
             var random = SeededGenerator(seed: seed)

@@ -70,7 +70,7 @@ struct SnapshotTests {
             } == nil)
         #expect(passes > 10, "it was written in pieces")
         let copy = try load()
-        // Changes after the last piece are not in it.
+        // Changes after the last piece are not in the snapshot.
         #expect(copy.count > 90_000)
     }
 

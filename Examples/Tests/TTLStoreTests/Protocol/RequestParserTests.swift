@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Reading requests")
 struct RequestParserTests {
-    /// The requests in the text, and its end: the length of the rest, or an error.
+    /// Returns the requests in the text, and its end: the length of the rest, or an error.
     private func parse(_ text: String, _ limits: RequestParser.Limits = .init()) -> (requests: [[String]], end: String)
     {
         let bytes = Array(text.utf8)

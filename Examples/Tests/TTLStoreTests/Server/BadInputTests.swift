@@ -118,7 +118,7 @@ struct BadInputTests {
         for _ in 0..<2_000 where access(store.snapshot, F_OK) != 0 { usleep(5_000) }
         let old = contents(of: store.snapshot)
         #expect(old.contains("small"))
-        // The kernel lets it write only a part of the next request.
+        // The kernel lets the client write only a part of the next request.
         try store.limitFiles(to: "65536")
         client.set("big", String(repeating: "x", count: 300_000))
         #expect(client.receive() == "+OK\r\n")
@@ -140,7 +140,7 @@ struct BadInputTests {
     @Test("a stop that cannot save acknowledged changes ends with status 74")
     func fullDiskAtTheEnd() throws {
         let store = try StoreUnderTest(name: "end")
-        // The kernel lets it write a log, but no more than that.
+        // The kernel lets the store write a log, but no more than that.
         try store.limitFiles(to: "4096")
         #expect(try store.cli("SET", "a", String(repeating: "x", count: 20_000)) == "OK\n")
         try store.kill(.terminate)
@@ -161,7 +161,7 @@ struct BadInputTests {
         try store.limitFiles(to: "65536")
         writer.set("big", String(repeating: "x", count: 300_000))
         #expect(store.logs("File too large; nothing can be changed until it can be written"))
-        // A reply that was not held would have been sent before that line.
+        // A reply that was not held would have been sent before the line.
         #expect(!writer.hasReply)
         let reader = try Client(store.path)
         reader.send("STRLEN big\r\nSET more 1\r\n")
@@ -185,7 +185,7 @@ struct BadInputTests {
 
     // MARK: The start
 
-    /// The status of a daemon that cannot start, and its message, which is one line.
+    /// Returns the status of a daemon that cannot start, and its message, which is one line.
     private func refusal(
         _ arguments: [String], environment: [String: String]? = nil
     ) throws -> (status: ChildProcess.ExitStatus, line: Substring) {
@@ -203,7 +203,7 @@ struct BadInputTests {
         let path = try refusal(["--port", "0", "--unix", store.path])
         #expect(path.status == .exited(69))
         #expect(path.line.contains("bind to \(store.path): Address already in use"))
-        // In a mode that is not run: it only keeps the port.
+        // In a mode that never runs: the listener only keeps the port.
         let listener = try Listener(
             address: Endpoint("127.0.0.1", port: 0), on: .current, modes: RunLoop.Modes(RunLoop.Mode("unused"))
         ) { _, descriptor, _ in close(descriptor) }

@@ -6,7 +6,7 @@ import Testing
 
 /// Runs a program to its end on the calling thread's loop.
 ///
-/// - Returns: its status, its standard output and its standard error.
+/// - Returns: the program's status, standard output and standard error.
 func run(
     _ program: String, _ arguments: [String], environment: [String: String]? = nil
 ) throws -> (status: ChildProcess.ExitStatus, output: String, errors: String) {
@@ -48,8 +48,8 @@ final class StoreUnderTest {
     private let child: ChildProcess
 
     /// - Parameters:
-    ///   - logs: whether changes are appended to a log, and when it is synced.
-    ///   - errors: its standard error, unless that is a file.
+    ///   - logs: the sync policy of a log of changes; `nil` for no log.
+    ///   - errors: the standard error; `nil` for a file.
     ///   - shell: commands of a shell before it becomes the daemon, such as `ulimit -n 40`.
     init(
         name: String, arguments: [String] = [], logs: String? = nil, errors: Int32? = nil, shell: String? = nil
@@ -74,7 +74,7 @@ final class StoreUnderTest {
                 .path(program), arguments: options, standardInput: .null,
                 standardError: .descriptor(errors ?? logFile))
         }
-        // It listens when a connection succeeds.
+        // The store listens once a connection succeeds.
         for _ in 0..<2_000 {
             if let probe = try? Client(path) {
                 probe.close()
@@ -87,12 +87,12 @@ final class StoreUnderTest {
 
     private static func path(of name: String) -> String { "/tmp/rlk-store-\(getpid())-\(name)" }
 
-    /// The log of the store of that name.
+    /// Returns the path of the log of the store with this name.
     static func changes(of name: String) -> String { path(of: name) + ".changes" }
 
     deinit {
         _ = try? child.kill(.kill)
-        // Under a sanitizer the daemon is checked too.
+        // A sanitizer checks the daemon, too.
         #expect(!log.contains("Sanitizer"), "\(log)")
         for file in [path, logPath, snapshot + ".lock"] { unlink(file) }
     }
@@ -114,7 +114,7 @@ final class StoreUnderTest {
 
     var processIdentifier: Int32 { child.processIdentifier }
 
-    /// Limits the length of the files that it writes, in bytes: the kernel refuses more, as on a full disk.
+    /// Limits the length of the files that the daemon writes, in bytes: the kernel refuses more, as on a full disk.
     func limitFiles(to size: String) throws {
         let (status, _, errors) = try run("prlimit", ["--pid", "\(processIdentifier)", "--fsize=\(size):"])
         #expect(status == .exited(0), "\(errors)")
@@ -123,7 +123,7 @@ final class StoreUnderTest {
     /// The log so far.
     var log: String { contents(of: logPath) }
 
-    /// Waits until a log line contains the text; `false` if none does.
+    /// Waits until a log line contains the text; returns `false` if none does.
     func logs(_ text: String) -> Bool {
         for _ in 0..<2_000 {
             if log.contains(text) { return true }
@@ -138,7 +138,7 @@ final class StoreUnderTest {
         return output
     }
 
-    /// The processor time that it has used, in user code and in the kernel.
+    /// The processor time that the daemon has used, in user code and in the kernel.
     var processorTime: Duration {
         // The fields after the name, which may contain anything except a closing parenthesis behind it.
         let fields = contents(of: "/proc/\(child.processIdentifier)/stat").split(separator: ")").last?
@@ -147,7 +147,7 @@ final class StoreUnderTest {
         return .seconds(1) * ticks / sysconf(Int32(_SC_CLK_TCK))
     }
 
-    /// The names of its threads.
+    /// The names of the daemon's threads.
     var threads: [String] {
         guard let directory = opendir("/proc/\(child.processIdentifier)/task") else { return [] }
         defer { closedir(directory) }
@@ -162,14 +162,14 @@ final class StoreUnderTest {
         return names
     }
 
-    /// The most bytes of memory that the process has had in use.
+    /// The largest number of bytes of memory that the process has had in use.
     var peakMemory: Int {
         let line = contents(of: "/proc/\(child.processIdentifier)/status").split(separator: "\n")
             .first { $0.hasPrefix("VmHWM:") }
         return (line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
     }
 
-    /// Bytes of memory that the process has in use.
+    /// The number of bytes of memory that the process has in use.
     var memory: Int {
         let words = contents(of: "/proc/\(child.processIdentifier)/statm").split(separator: " ")
         return (words.count > 1 ? Int(words[1]) ?? 0 : 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
@@ -208,17 +208,17 @@ struct Client {
         return true
     }
 
-    /// Requests that a value of any length is stored.
+    /// Requests the storage of a value of any length.
     func set(_ key: String, _ value: String) {
         send("*3\r\n$3\r\nSET\r\n$\(key.utf8.count)\r\n\(key)\r\n$\(value.utf8.count)\r\n\(value)\r\n")
     }
 
-    /// Sends no more.
+    /// Ends the output.
     func end() {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// The next `count` bytes, or fewer at the end of the stream.
+    /// Returns the next `count` bytes, or fewer at the end of the stream.
     func receive(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
@@ -230,13 +230,13 @@ struct Client {
         return bytes
     }
 
-    /// Whether a reply has arrived.
+    /// `true` if a reply has arrived.
     var hasReply: Bool {
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    /// The value of a field of INFO.
+    /// Returns the value of a field of INFO.
     func information(_ name: String) throws -> Substring {
         send("INFO\r\n")
         // The length, and an end of line after the text.
@@ -247,7 +247,7 @@ struct Client {
         return try #require(lines.first { $0.hasPrefix(name + ":") }).dropFirst(name.count + 1)
     }
 
-    /// Waits until a field of INFO has a value; `false` if it does not.
+    /// Waits until a field of INFO has a value; returns `false` if it never does.
     func information(_ name: String, becomes value: String) throws -> Bool {
         for _ in 0..<2_000 {
             if try information(name) == value { return true }
@@ -256,7 +256,7 @@ struct Client {
         return false
     }
 
-    /// The next line; `nil` at the end of the stream.
+    /// Returns the next line; `nil` at the end of the stream.
     func receive() -> String? {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         let count = recv(descriptor, &buffer, buffer.count, 0)

@@ -101,7 +101,7 @@ struct DaemonTests {
         #expect(try store.cli("SET", "lost", "1") == "OK\n")
         try store.kill(.kill)
         #expect(try store.wait() == .signalled(.kill, coreDumped: false))
-        // The path that was left behind is taken over.
+        // The daemon takes over the path that was left behind.
         let again = try StoreUnderTest(name: "reload")
         #expect(try again.cli("EXISTS", "kept") == "1\n")
         #expect(try again.cli("EXISTS", "lost") == "0\n")
@@ -147,7 +147,7 @@ struct DaemonTests {
         for _ in 0..<60 { if let client = try? Client(store.path) { clients.append(client) } }
         clients[0].send("PING\r\n")
         #expect(clients[0].receive() == "+PONG\r\n", "\(store.log)")
-        // While the clients stay connected, it waits: a spinning daemon would use all of this second.
+        // While the clients stay connected, the daemon waits: a spinning one would use all of this second.
         let before = store.processorTime
         sleep(1)
         #expect(store.processorTime - before < .milliseconds(500))

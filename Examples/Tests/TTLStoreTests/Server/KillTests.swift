@@ -15,7 +15,7 @@ struct KillTests {
         let client: Client
         let name: String
         var sent: Int
-        /// The last number that was acknowledged.
+        /// The last acknowledged number.
         var acknowledged: Int?
 
         mutating func send(_ count: Int) {
@@ -72,7 +72,7 @@ struct KillTests {
                 reader.send("GET \(writer.name):\(number % Writer.keys)\r\n")
                 let reply = reader.receive() ?? ""
                 let value = reply.split(separator: "\r\n").last.flatMap { Int($0) } ?? -1
-                // It may be a later value that was no longer acknowledged.
+                // A later value that was not acknowledged is possible, too.
                 #expect(value >= number && value < writer.sent, "\(number) in round \(round): \(reply)")
             }
         }

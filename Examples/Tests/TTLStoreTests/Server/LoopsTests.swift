@@ -66,7 +66,7 @@ struct LoopsTests {
             #expect(reader.receive() == ":601\r\n")
             reader.send("GET sum\r\n")
             #expect(reader.receive() == "$3\r\n300\r\n")
-            // These were set by no client of this daemon; their times to live belong to the main loop.
+            // These keys were set by no client of this daemon; their times to live belong to the main loop.
             for number in 0..<6 { reader.send("PEXPIRE e\(number):7 20\r\nSET e\(number):8 1\r\n") }
             usleep(200_000)
             _ = reader.receive(6 * 9)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Clients that read slowly", .serialized)
 struct SlowReaderTests {
-    /// The reply to GET.
+    /// Returns the reply to GET.
     private func reply(_ size: Int, _ letter: String = "x") -> [UInt8] {
         Array("$\(size)\r\n\(String(repeating: letter, count: size))\r\n".utf8)
     }
@@ -42,7 +42,7 @@ struct SlowReaderTests {
         let clients = try (0..<40).map { _ in try Client(store.path) }
         for client in clients { client.send(String(repeating: "GET a\r\n", count: 170)) }
         for _ in 0..<40 {
-            // While they are being served, this waits its turn.
+            // While they are being served, this request waits its turn.
             writer.send("STRLEN a\r\n")
             #expect(writer.receive() == ":1000000\r\n")
         }

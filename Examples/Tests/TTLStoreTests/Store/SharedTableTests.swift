@@ -19,7 +19,7 @@ struct SharedTableTests {
         }
     }
 
-    /// A command for three keys with times to live of some milliseconds, so that they meet often.
+    /// Returns a command for one of three keys with times to live of some milliseconds, so that they meet often.
     private static func command(using random: inout SeededGenerator) -> String {
         let key = "k\(Int.random(in: 0..<3, using: &random))"
         let other = "k\(Int.random(in: 0..<3, using: &random))"

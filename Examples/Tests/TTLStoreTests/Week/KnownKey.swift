@@ -36,13 +36,13 @@ struct KnownKey {
         settings.removeAll { $0.number == number }
     }
 
-    /// Whether a store that loses and forgets nothing may give this answer.
+    /// Returns `true` if a store that loses and forgets nothing may give this answer.
     ///
     /// - Parameters:
     ///   - asked: the time when the question was sent; all earlier settings are known.
     ///   - answered: the time when the answer came.
-    ///   - allowance: how much earlier or later the end of a life may be.
-    ///   - isSafe: whether a setting acknowledged at an instant has to be there.
+    ///   - allowance: the amount by which the end of a life may be early or late.
+    ///   - isSafe: returns `true` if a setting acknowledged at an instant has to be there.
     func mayBe(
         _ value: Int?, asked: RunLoop.Instant, answered: RunLoop.Instant, allowance: Duration,
         isSafe: (RunLoop.Instant) -> Bool

@@ -1,7 +1,7 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// One of the clients of the week: it sets numbers, and looks up its keys. One request is under way at a time.
+/// A client of the week, which sets numbers, and looks up its keys. One request is under way at a time.
 final class WeekClient {
     private enum Request {
         case set(key: Int, number: Int)

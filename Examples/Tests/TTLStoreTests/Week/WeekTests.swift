@@ -13,7 +13,7 @@ import Testing
 /// A week of a store and fifty clients: links that are cut, hosts that crash, a disk that is full, clocks that are set.
 final class Week {
     private let sync: String
-    /// The store is to keep acknowledged changes as with this policy.
+    /// The policy whose promise about acknowledged changes the store is to keep.
     private let promise: String
     private var crashes: [RunLoop.Instant] = []
     /// Crashes the store: called when it acknowledges something.
@@ -49,7 +49,7 @@ final class Week {
         crashAmid = nil
     }
 
-    /// Whether a change acknowledged at that instant has to be there.
+    /// Returns `true` if a change acknowledged at that instant has to be there.
     func isSafe(_ instant: RunLoop.Instant) -> Bool {
         promise == "always" || crashes.allSatisfy { $0 < instant || instant + .seconds(2) < $0 }
     }
@@ -77,7 +77,7 @@ final class Week {
                 simulation.advance(by: .seconds(3_600))
                 trouble(Int.random(in: 0..<12, using: &random), store, network, simulation, &random)
                 if case .failed(let error)? = store.ending { fail("the store has failed: \(error)") }
-                // The service manager starts it again.
+                // The service manager starts the store again.
                 if !store.isRunning { store.start() }
             }
             // A store that has just been started learns of it, too.
@@ -145,7 +145,7 @@ final class Week {
 
 @Suite("A week of TTLStore")
 struct WeekTests {
-    /// The moments that the first weeks meet. Of a thousand weeks one may miss some, by chance.
+    /// The moments that the first weeks meet. Of a thousand weeks, one may miss some by chance.
     private static let marks = [
         "a packet was sent again", "a connection was refused", "a connection was tried again",
         "a connection was reset", "a connection timed out", "a connection was half open", "a write was partial",

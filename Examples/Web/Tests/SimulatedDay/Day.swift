@@ -6,8 +6,8 @@ import RunLoopTesting
 import RunLoopUnix
 import WebServer
 
-/// A day of the daemon, its clients and the members of its chat: links that are slow, lossy and cut, a host that crashes,
-/// and a disk that is slow or full.
+/// A day of the daemon, its clients and the members of its chat: links that are slow, lossy and cut, a host that
+/// crashes, and a disk that is slow or full.
 ///
 /// Unchecked: in a simulation only the thread whose turn it is gets here.
 final class Day: @unchecked Sendable {
@@ -33,7 +33,7 @@ final class Day: @unchecked Sendable {
         stored[name] = content
     }
 
-    /// All members receive all messages in one order, as long as they are connected.
+    /// Checks that all members receive all messages in one order, as long as they are connected.
     func receive(_ text: String, after last: String?, by member: String) {
         messages += 1
         guard let last else { return }

@@ -3,7 +3,7 @@ import NIOHTTP1
 import RunLoopKit
 import RunLoopNIO
 
-/// One of the clients of the day: it visits the daemon now and then, and checks each answer.
+/// A client of the day, which visits the daemon now and then, and checks each answer.
 final class DayClient {
     private let loop: RunLoop
     private let name: String

@@ -16,7 +16,7 @@ final class DayConversation: ChannelInboundHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        // A link may be cut for ever.
+        // A link may be cut forever.
         limit = context.eventLoop.scheduleTask(in: .minutes(10)) { bound.value.close(promise: nil) }
         ask(context)
     }

@@ -4,7 +4,7 @@ import NIOWebSocket
 import RunLoopKit
 import RunLoopNIO
 
-/// A member of the chat throughout the day: it comes back whenever its connection ends.
+/// A member of the chat throughout the day, who returns whenever the connection ends.
 final class DayMember {
     private let loop: RunLoop
     let name: String

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Asks for the change to WebSocket.
+/// Requests the change to WebSocket.
 final class DayOpening: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart

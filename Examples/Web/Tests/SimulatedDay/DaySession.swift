@@ -44,7 +44,7 @@ final class DaySession: ChannelInboundHandler {
         context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     }
 
-    /// The daemon pings each minute: silence is a cut link.
+    /// Watches for silence: the daemon pings each minute, so silence means a cut link.
     private func watch(_ context: ChannelHandlerContext) {
         silence?.cancel()
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)

@@ -15,21 +15,21 @@ final class Chat: Sendable {
         (self.loops, self.measures) = (loops, measures)
     }
 
-    /// Members receive messages in the same order on all loops.
+    /// Posts a message, which members receive in the same order on all loops.
     func post(_ text: ByteBuffer) {
         posting.withLock { _ in loops.performOnEach { $0[Room.ofLoop].deliver(text) } }
     }
 
-    /// Flushes the member's output once this pass has delivered its messages. On the member's loop.
+    /// Flushes the member's output once this pass has delivered its messages. Called on the member's loop.
     func flushLater(_ member: ChatMember) { RunLoop.current[Room.ofLoop].flushLater(member) }
 
-    /// On the member's loop.
+    /// Adds a member. Called on its loop.
     func join(_ member: ChatMember) {
         RunLoop.current[Room.ofLoop].add(member)
         measures.members.record(members.add(1, ordering: .relaxed).newValue)
     }
 
-    /// On the member's loop.
+    /// Removes a member. Called on its loop.
     func leave(_ member: ChatMember) {
         RunLoop.current[Room.ofLoop].remove(member)
         measures.members.record(members.subtract(1, ordering: .relaxed).newValue)

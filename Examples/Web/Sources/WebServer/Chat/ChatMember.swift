@@ -16,15 +16,15 @@ final class ChatMember: ChannelDuplexHandler {
     private var hasAnswered = true
     private var isClosing = false
     private var timer: RepeatedTask?
-    /// Frames that came too fast.
+    /// The frames that came too fast.
     private var waiting = CircularBuffer<WebSocketFrame>()
-    /// When the frames that were taken have been paid for.
+    /// The time when the taken frames have been paid for.
     private var paid = NIODeadline.uptimeNanoseconds(0)
     private var turn: Scheduled<Void>?
     private var isReadHeld = false
     private(set) var isUnflushed = false
 
-    /// How long a client has to close after it was asked to.
+    /// The time that a client has to close after it was asked to.
     private static let closeTime = TimeAmount.seconds(2)
 
     init(_ client: Client) {
@@ -36,7 +36,7 @@ final class ChatMember: ChannelDuplexHandler {
         isMember = true
         client.site.chat.join(self)
         client.site.log.info("\(client.peer) joins the chat")
-        // A member who has not read that much is not writable.
+        // A member with more unread bytes is not writable.
         let mark = ChannelOptions.Types.WriteBufferWaterMark(low: 1, high: client.limits.unreadBytes)
         try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: mark)
         setTimer(TimeAmount(client.limits.idleTime))
@@ -74,7 +74,7 @@ final class ChatMember: ChannelDuplexHandler {
         if waiting.isEmpty { context.read() } else { isReadHeld = true }
     }
 
-    /// Takes frames as far as the rate allows: those of a second at once.
+    /// Takes frames at the permitted rate, the frames of a second at once.
     private func takeWaiting() {
         turn = nil
         while let context, let frame = waiting.first {
@@ -126,7 +126,7 @@ final class ChatMember: ChannelDuplexHandler {
     /// Writes a frame, which the room sends with the others of this pass.
     private func send(_ opcode: WebSocketOpcode, _ bytes: ByteBuffer) {
         guard let context else { return }
-        // Unread is only what the system does not take.
+        // Only output that the system does not accept counts as unread.
         if !context.channel.isWritable { flush() }
         guard context.channel.isWritable else {
             client.site.measures.countRefusal(.unreadBytes)
@@ -139,7 +139,7 @@ final class ChatMember: ChannelDuplexHandler {
         client.site.chat.flushLater(self)
     }
 
-    /// Sends the frames that were written.
+    /// Sends the written frames.
     func flush() {
         isUnflushed = false
         context?.flush()
@@ -154,7 +154,7 @@ final class ChatMember: ChannelDuplexHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
-        // The decoder's, which is answered already.
+        // The decoder's error, which is answered already.
         case is NIOWebSocketError: return
         case NIOWebSocketFrameAggregator.Error.accumulatedFrameSizeIsTooLarge: close(.messageTooLarge)
         case is NIOWebSocketFrameAggregator.Error, is FrameRules.Broken: close(.protocolError)
@@ -172,7 +172,7 @@ final class ChatMember: ChannelDuplexHandler {
         }
     }
 
-    /// Asks for a sign of life, or closes if the last one, or the client's end, has not come.
+    /// Requests a sign of life, or closes if the previous one, or the client's end, has not come.
     private func timeIsOver() {
         guard hasAnswered || !waiting.isEmpty, !isClosing else {
             context?.close(promise: nil)

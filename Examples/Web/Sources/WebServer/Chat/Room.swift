@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import RunLoopKit
 
-/// The members of the chat on one loop, in the order in which they came. On the loop's thread.
+/// The members of the chat on one loop, in the order of their arrival. On the loop's thread.
 final class Room {
     static let ofLoop = RunLoop.Local { _ in Room() }
 

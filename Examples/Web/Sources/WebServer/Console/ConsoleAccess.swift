@@ -1,10 +1,10 @@
 internal import Glibc
 internal import RunLoopUnix
 
-/// The console's socket, and the key of its page, which only those can read who may open that socket.
+/// The console's socket, and the key of its page, readable only for users who may open the socket.
 ///
-/// The page itself says nothing about the daemon. It sends the key, which is behind the `#` of its address and so in no log, as
-/// the first message on its WebSocket.
+/// The page itself contains nothing about the daemon. It sends the key, which is behind the `#` of its address and so
+/// in no log, as the first message on its WebSocket.
 struct ConsoleAccess: Sendable {
     let socket: Endpoint
     private let keyFile: String
@@ -29,7 +29,7 @@ struct ConsoleAccess: Sendable {
 
     func remove() { unlink(keyFile) }
 
-    /// Whether that is the key. The time that it takes tells nothing about it.
+    /// Returns `true` if the candidate is the key, in a time that reveals nothing about it.
     func admits(_ candidate: String) -> Bool {
         let (one, other) = (Array(key.utf8), Array(candidate.utf8))
         guard one.count == other.count else { return false }

@@ -4,7 +4,7 @@ internal import NIOWebSocket
 internal import RunLoopKit
 internal import RunLoopUnix
 
-/// Sends the snapshots of the daemon's console to a page, once that has sent the key.
+/// Sends the snapshots of the daemon's console to a page, once the page has sent the key.
 ///
 /// A page that does not read misses snapshots.
 final class ConsoleViewer: ChannelInboundHandler {

@@ -1,6 +1,6 @@
 internal import NIOHTTP1
 
-/// A request that is not carried out, with its answer.
+/// A request that is not performed, with its answer.
 struct Refusal: Error {
     /// A limit that was reached, in the metrics.
     enum Limit: String, CaseIterable {

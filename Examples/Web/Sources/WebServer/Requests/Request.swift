@@ -7,13 +7,13 @@ struct Request {
     let begun: NIODeadline
     var responder: (any Responder)?
     var received = 0
-    /// Bytes that the responder has in memory.
+    /// The number of bytes that the responder has in memory.
     var held = 0
     var sent = 0
     var isComplete = false
     /// The status of the answer, once it has begun.
     var answer: HTTPResponseStatus?
-    /// Whether the client has taken the answer.
+    /// `true` once the client has received the answer.
     var isAnswered = false
     var closes: Bool
 
@@ -21,18 +21,18 @@ struct Request {
         (self.head, self.begun, self.closes) = (head, begun, closes)
     }
 
-    /// Whether a body was announced.
+    /// `true` if a body was announced.
     var hasBody: Bool {
         head.headers.contains(name: "transfer-encoding") || (head.headers.first(name: "content-length") ?? "0") != "0"
     }
 
-    /// The first line as the log has it, escaped: a line of the log is one request.
+    /// The first line of the request as in the log, escaped: a line of the log is one request.
     var line: String { "\(head.method) \(head.uri) \(head.version)".debugDescription }
 }
 
-/// Rules of HTTP/1.1, whose decoder leaves them to its user.
+/// Rules of HTTP/1.1 that its decoder leaves to its user.
 extension HTTPRequestHead {
-    /// The reason why the head is not that of a request of HTTP/1.1.
+    /// The reason why the head does not belong to a request of HTTP/1.1.
     var refusal: Refusal? {
         let hosts = headers["host"].count
         guard hosts == 1 || hosts == 0 && version != .http1_1 else {
@@ -45,6 +45,6 @@ extension HTTPRequestHead {
         return nil
     }
 
-    /// Whether the decoder takes what follows for another protocol, and parses no more.
+    /// `true` if the decoder takes the following bytes for another protocol, and parses no more.
     var stopsDecoder: Bool { headers.contains(name: "upgrade") || method == .CONNECT }
 }

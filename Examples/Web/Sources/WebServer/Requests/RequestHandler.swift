@@ -8,7 +8,7 @@ internal import RunLoopUnix
 
 /// Serves the requests of an HTTP/1.1 connection, or the single request of an HTTP/2 stream.
 ///
-/// It reads as fast as the responder takes the body, and writes as fast as the client reads.
+/// The handler reads as fast as the responder takes the body, and writes as fast as the client reads.
 final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = Never
@@ -20,7 +20,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let connection: ConnectionHandler?
     private var request: Request?
     private var isReadWanted = false
-    /// Whether the connection closes after the answer.
+    /// `true` if the connection closes after the answer.
     private var isLast = false
     private var lastProgress = NIODeadline.uptimeNanoseconds(0)
     private var stallTimer: Scheduled<Void>?
@@ -35,7 +35,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isLast else { return }
-        // Behind an early answer, only the client's reading is progress.
+        // After an early answer, only the client's reading is progress.
         if request?.answer == nil { lastProgress = context.eventLoop.now }
         switch unwrapInboundIn(data) {
         case .head(let head): begin(head, context)
@@ -127,7 +127,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let refusal = error as? Refusal ?? Refusal(status: .internalServerError, text: "the request failed")
         if let limit = refusal.limit { site.measures.countRefusal(limit) }
         if refusal.status == .internalServerError { site.log.error("\(request!.head.uri.debugDescription): \(error)") }
-        // Whatever else the client sends is part of a body that nobody reads.
+        // Anything else that the client sends is part of an unwanted body.
         if !request!.isComplete, request!.hasBody { request!.closes = true }
         answer(Response(refusal), context)
     }
@@ -150,7 +150,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Sends a file, whose next piece is read when the client has taken the one before.
+    /// Sends a file, whose next piece is read when the client has received the previous one.
     private func send(_ file: StoredFile, from offset: Int, _ context: ChannelHandlerContext) {
         guard offset < file.length else { return endAnswer(context) }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -169,7 +169,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Ends the answer when the client has taken it, so that one that does not read has one answer in memory, and stalls.
+    /// Ends the answer when the client has received it, so that a client that does not read has one answer in memory,
+    /// and stalls.
     private func endAnswer(_ context: ChannelHandlerContext) {
         guard request != nil else { return }
         let bound = NIOLoopBound((self, request!, context), eventLoop: context.eventLoop)
@@ -181,7 +182,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             handler.note(handler.request ?? request, at: context.eventLoop.now)
             handler.request?.isAnswered = true
             let closes = handler.request?.closes ?? request.closes
-            // First, because a next request that is already there begins within the write.
+            // First, because a next request that has already arrived begins within the write.
             handler.finishIfAnswered()
             if handler.connection != nil {
                 context.writeAndFlush(handler.wrapOutboundOut(.end(nil)), promise: nil)
@@ -235,7 +236,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Ends
 
-    /// Ends a request whose body does not come, or whose answer is not read.
+    /// Ends a request whose body does not arrive, or whose answer is not read.
     private func watchForStalls(_ context: ChannelHandlerContext) {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let limit = TimeAmount(client.limits.stallTime)
@@ -243,7 +244,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         stallTimer = context.eventLoop.scheduleTask(deadline: lastProgress + limit) {
             let (handler, context) = bound.value
             guard let request = handler.request else { return }
-            // Whoever waits for the disk is not to blame.
+            // A client that waits for the disk is not to blame.
             let waits = request.held > 0 || request.isComplete && request.answer == nil
             guard !waits, handler.lastProgress + limit <= context.eventLoop.now else {
                 if waits { handler.lastProgress = context.eventLoop.now }
@@ -259,7 +260,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard case ChannelEvent.inputClosed? = event as? ChannelEvent else {
             return context.fireUserInboundEventTriggered(event)
         }
-        // The last request, unless there is none.
+        // The last request, if there is one.
         if request == nil { context.close(promise: nil) } else { request!.closes = true }
     }
 
@@ -278,7 +279,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func close(after error: any Error, _ context: ChannelHandlerContext) {
         site.log.debug("\(client.peer): \(error)")
-        // After an upgrade that is refused, its request comes, and is answered.
+        // After a refused upgrade, its request arrives, and is answered.
         if !(error is NIOWebSocketUpgradeError) { context.close(promise: nil) }
     }
 

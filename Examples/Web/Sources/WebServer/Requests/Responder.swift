@@ -3,17 +3,17 @@ internal import NIOHTTP1
 
 /// Receives the body of a request, and makes the answer. On the event loop of the request.
 protocol Responder: AnyObject {
-    /// The longest body that it takes, and the limit that is reached beyond.
+    /// The longest accepted body, and the limit that is reached beyond.
     var mostBytes: (count: Int, limit: Refusal.Limit) { get }
 
     /// Takes a part of the body.
     ///
-    /// - Returns: succeeds when the memory is free again.
+    /// - Returns: a future that succeeds when the memory is free again.
     func receive(_ bytes: ByteBuffer) -> EventLoopFuture<Void>
 
-    /// The body is complete.
+    /// Ends the body, which is complete.
     func end() -> EventLoopFuture<Response>
 
-    /// The request will not be completed. Not called after ``end()``.
+    /// Abandons the request, which will not be completed. Not called after ``end()``.
     func abandon()
 }

@@ -18,7 +18,7 @@ struct Response: Sendable {
         body = .bytes(ByteBuffer(string: text))
     }
 
-    /// The page of the console, which loads nothing, and talks to the daemon alone.
+    /// Creates the answer with the page of the console, which loads nothing, and talks to the daemon alone.
     init(consolePage page: [UInt8]) {
         headers = [
             "content-type": "text/html; charset=utf-8", "cache-control": "no-store",

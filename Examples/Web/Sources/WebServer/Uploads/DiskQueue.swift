@@ -2,7 +2,7 @@ internal import NIOCore
 internal import RunLoopKit
 internal import Synchronization
 
-/// A thread that waits for the disk in place of an event loop. Jobs of an object are done in their order.
+/// A thread that waits for the disk in place of an event loop. Jobs of an object are done in order.
 struct DiskQueue: Sendable {
     private let thread: RunLoop.Remote
     private let eventLoop: any EventLoop
@@ -11,14 +11,14 @@ struct DiskQueue: Sendable {
         (self.thread, self.eventLoop) = (thread, eventLoop)
     }
 
-    /// Runs a job on the thread. It fails if the thread ends before.
+    /// Runs a job on the thread. The future fails if the thread ends before.
     func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) -> EventLoopFuture<Value> {
         let job = Job(eventLoop.makePromise(of: Value.self))
         thread.perform { _ in job.end(Result(catching: body)) }
         return job.promise.futureResult
     }
 
-    /// A promise that fails if nobody can fulfil it any more.
+    /// A promise that fails if it can no longer be fulfilled.
     private final class Job<Value: Sendable>: Sendable {
         let promise: EventLoopPromise<Value>
         private let isDone = Atomic(false)

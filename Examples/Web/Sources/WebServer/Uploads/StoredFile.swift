@@ -13,7 +13,7 @@ struct StoredFile: Sendable {
         (self.file, self.length, self.disk) = (file, length, disk)
     }
 
-    /// Reads a piece at an offset. It fails if the file has become shorter.
+    /// Reads a piece at an offset. The future fails if the file has become shorter.
     func read(at offset: Int) -> EventLoopFuture<ByteBuffer> {
         disk.run { [file, length] in
             let count = min(length - offset, Self.piece)

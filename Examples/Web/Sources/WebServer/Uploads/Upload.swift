@@ -2,7 +2,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import RunLoopUnix
 
-/// Writes the body of a request to the disk, and gives it its name when it is complete and safe.
+/// Writes the body of a request to the disk, and names the file when it is complete and safe.
 final class Upload: Responder {
     let mostBytes: (count: Int, limit: Refusal.Limit)
     private let name: Uploads.Name

@@ -17,7 +17,7 @@ final class Uploads: Sendable {
     struct Name: Sendable {
         let text: String
 
-        /// - Throws: ``Refusal`` if a file must not have that name.
+        /// - Throws: ``Refusal`` if a file must not have this name.
         init(_ text: String) throws(Refusal) {
             let isPlain = text.utf8.allSatisfy { byte in
                 switch byte {
@@ -35,14 +35,14 @@ final class Uploads: Sendable {
         }
     }
 
-    /// - Parameter disks: wait for the disk.
+    /// - Parameter disks: the loops that wait for the disk.
     init(in directory: String, _ disks: LoopGroup) {
         (self.directory, self.disks) = (directory, disks)
     }
 
     private static let prefix = ".upload-"
 
-    /// Makes the directory, and removes the files that a crash has left incomplete. It waits for the disk.
+    /// Makes the directory, and removes the files that a crash has left incomplete. Blocks for the disk.
     func prepare() throws {
         let disk = Disk.current
         if !disk.exists(directory) {
@@ -51,13 +51,13 @@ final class Uploads: Sendable {
         }
         for name in try disk.contentsOfDirectory(directory) where name.hasPrefix(Self.prefix) {
             let path = "\(directory)/\(name)"
-            // Another daemon of this directory has locked those that it writes.
+            // Another daemon of this directory has locked the files that it writes.
             guard let file = try? disk.open(path, .readingAndWritingLocked) else { continue }
             try withExtendedLifetime(file) { try disk.remove(path) }
         }
     }
 
-    /// Opens a new file under a hidden name. It waits for the disk.
+    /// Opens a new file under a hidden name. Blocks for the disk.
     func makeFile() throws(SystemError) -> File {
         while true {
             let number = begun.wrappingAdd(1, ordering: .relaxed).newValue
@@ -66,7 +66,7 @@ final class Uploads: Sendable {
                 try file.truncate(to: 0)
                 return file
             } catch  where error.errno == EWOULDBLOCK {
-                // Another daemon's.
+                // Another daemon's file.
             }
         }
     }
@@ -75,7 +75,7 @@ final class Uploads: Sendable {
         Upload(name, in: self, DiskQueue(nextDisk, eventLoop), atMost: most)
     }
 
-    /// Opens a file that is complete.
+    /// Opens a complete file.
     func open(_ name: Name, on eventLoop: any EventLoop) -> EventLoopFuture<StoredFile> {
         let (disk, path) = (DiskQueue(nextDisk, eventLoop), "\(directory)/\(name.text)")
         return disk.run {
@@ -83,7 +83,7 @@ final class Uploads: Sendable {
                 let file = try Disk.current.open(path, .reading)
                 return StoredFile(file, length: try file.withContents { $0.count }, disk)
             } catch let error as SystemError where [ENOENT, EINVAL, ELOOP].contains(error.errno) {
-                // No name, or not that of a regular file.
+                // No name, or not the name of a regular file.
                 throw Refusal(status: .notFound, text: "there is no upload \(name.text)")
             }
         }

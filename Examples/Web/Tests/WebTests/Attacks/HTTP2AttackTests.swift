@@ -9,7 +9,7 @@ struct HTTP2AttackTests {
         web = try WebUnderTest(limits: #"{"stallSeconds": 1}"#)
     }
 
-    /// Sends frames until the daemon closes, or so many times; returns the error of the end.
+    /// Sends frames until the daemon closes, or `times` times; returns the error of the end.
     private func flood(_ times: Int, _ frame: (RawHTTP2, Int) -> Bool) throws -> UInt32? {
         let client = try RawHTTP2(port: web.port)
         client.answersPings = false

@@ -22,14 +22,14 @@ struct HeadAttackTests {
         }
         eventually { (try? web.metric("web_connections")) == 1 }
         #expect(try web.metric(#"web_refusals_total{limit="headTime"}"#) == 200)
-        // A client that says nothing is closed without a word, and one between two requests later.
+        // A silent client is closed without an answer, and later a client between two requests.
         #expect(try RawClient(port: web.port).receiveToEnd() == "")
         try web.stop()
     }
 
     @Test("a daemon that was stopped itself answers what came meanwhile", arguments: ["", "GET / HTTP/1.1\r\n"])
     func stopped(beginning: String) throws {
-        // Longer than it takes to stop it, also on a busy machine.
+        // Longer than stopping the daemon takes, even on a busy machine.
         let web = try WebUnderTest(limits: #"{"headSeconds": 4}"#)
         let client = try RawClient(port: web.port)
         client.send(beginning)

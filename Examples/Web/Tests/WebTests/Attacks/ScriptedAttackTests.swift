@@ -3,7 +3,7 @@ import Testing
 /// The path of the attacks in Python, beside this file.
 private let attack = #filePath.replacing("ScriptedAttackTests.swift", with: "attack")
 
-/// Each attack has a daemon of its own, and looks at its memory, its connections and its end.
+/// Attacks by a script. Each has a daemon of its own, and looks at its memory, its connections and its end.
 @Suite("Attacks by a script", .serialized, .timeLimit(.minutes(15)))
 struct ScriptedAttackTests {
     @Test("each limit ends its attack, in bounded memory", arguments: [1, 2], [false, true])

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A day of the daemon, simulated", .timeLimit(.minutes(10)))
 struct DayTests {
-    /// Tries the number of days in `DAYS`, such as `DAYS=100`.
+    /// The number of days is in `DAYS`, such as `DAYS=100`.
     @Test(
         "answers are right, acknowledged uploads survive crashes, and no member of the chat misses a message",
         arguments: 0..<amount(of: "DAYS", usually: 1))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Uploads, explored", .timeLimit(.minutes(10)))
 struct ExploredTests {
-    /// Tries the number of schedules in `SCHEDULES`, such as `SCHEDULES=10000`.
+    /// The number of schedules is in `SCHEDULES`, such as `SCHEDULES=10000`.
     @Test("an acknowledged upload is whole, and nothing incomplete is left")
     func promises() async {
         let schedules = amount(of: "SCHEDULES", usually: 40)

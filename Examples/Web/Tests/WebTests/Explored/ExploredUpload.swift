@@ -10,8 +10,8 @@ import WebServer
 
 /// A few seconds of a daemon and two clients that upload files.
 ///
-/// Open are the times when the daemon's host crashes or is cut off, and when the daemon is killed, stopped or reloaded,
-/// and a client leaves; and the number of the daemon's loops.
+/// Open are the times when the daemon's host crashes or is cut off, when the daemon is killed, stopped or reloaded, and
+/// when a client leaves; and the number of the daemon's loops.
 ///
 /// Unchecked: in a simulation only the thread whose turn it is gets here.
 final class ExploredUpload: @unchecked Sendable {
@@ -122,7 +122,7 @@ final class ExploredUpload: @unchecked Sendable {
             context.eventLoop.scheduleTask(in: .seconds(1)) { bound.value.close(promise: nil) }
         }
 
-        /// Sends the content in pieces, between which something may happen.
+        /// Sends the content in pieces, between which events may happen.
         private func send(from start: Int, _ context: ChannelHandlerContext) {
             guard start < content.count else {
                 return context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)

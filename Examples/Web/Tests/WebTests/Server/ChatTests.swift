@@ -5,7 +5,7 @@ import Testing
 /// The path of the members in Python, beside this file.
 let chatClient = #filePath.replacing("ChatTests.swift", with: "chat-client")
 
-/// Whether Python has the library for WebSocket.
+/// `true` if Python has the library for WebSocket.
 let hasWebSockets = (try? output(of: "/usr/bin/python3", ["-c", "import websockets"]))?.failure == nil
 
 @Suite("The chat", .timeLimit(.minutes(5)))
@@ -23,7 +23,7 @@ struct ChatTests {
         return client
     }
 
-    /// A masked frame.
+    /// Returns a masked frame.
     private func frame(_ opcode: UInt8, _ bytes: [UInt8]) -> [UInt8] {
         [0x80 | opcode, 0x80 | 126, UInt8(bytes.count >> 8), UInt8(bytes.count & 255), 0, 0, 0, 0] + bytes
     }

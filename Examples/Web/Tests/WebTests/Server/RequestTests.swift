@@ -67,7 +67,7 @@ struct RequestTests {
             client.send(RawHTTP2.headers, RawHTTP2.endHeaders, stream, RawHTTP2.head("POST", "/echo"))
             client.send(RawHTTP2.data, 0, stream, [UInt8](repeating: 0x78, count: 1_001))
         }
-        /// The next frame that ends the stream, or the daemon's side of it.
+        /// Returns the next frame that ends the stream, or the daemon's side of it.
         func ending(_ stream: UInt32) -> RawHTTP2.Frame? {
             while let frame = client.next() {
                 let endsSide = frame.type == RawHTTP2.data && frame.flags & RawHTTP2.endStream != 0

@@ -61,7 +61,7 @@ struct UploadTests {
         let client = try RawClient(port: web.port)
         client.send("PUT /uploads/a HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n123")
         eventually("the upload has begun") { web.directory.names(in: "uploads") == [".upload-2"] }
-        // A daemon of the same directory leaves it alone, and begins one of the same number beside it.
+        // A daemon of the same directory leaves the file alone, and begins one of the same number beside it.
         let other = try WebUnderTest(in: web.directory, log: "other")
         #expect(web.directory.names(in: "uploads") == [".upload-2"])
         try other.stop()

@@ -2,7 +2,7 @@ import RunLoopKit
 
 /// Clients that keep their connections, and send one request after another.
 ///
-/// Unchecked: each thread has its own entry, and they are read when all have ended.
+/// Unchecked: each thread has its own entry, and they are read after all have ended.
 final class BusyClients: @unchecked Sendable {
     private let threads: [LoopThread]
     private(set) var failures: [[String]]

@@ -1,7 +1,7 @@
 import Testing
 
 extension TemporaryDirectory {
-    /// Makes a certificate for 127.0.0.1 that vouches for itself, and its key.
+    /// Makes a self-signed certificate for 127.0.0.1, and its key.
     func makeCertificate(for name: String) throws {
         let failure = try output(
             of: "openssl",

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Waits until something is so, and gives up with an issue after a time that no test needs.
+/// Waits until a condition holds; after a time that no test needs, gives up with an issue.
 @discardableResult
 func eventually(
     _ what: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation, _ isSo: () -> Bool

@@ -3,7 +3,7 @@ import RunLoopKit
 import RunLoopUnix
 import Testing
 
-/// The path of a program of this package, which lies beside the tests' own.
+/// Returns the path of a program of this package, which lies beside the tests' own.
 func pathOfProgram(_ name: String) -> String {
     var buffer = [UInt8](repeating: 0, count: 4096)
     let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -11,14 +11,14 @@ func pathOfProgram(_ name: String) -> String {
     return own[..<(own.lastIndex(of: "/") ?? own.startIndex)] + "/\(name)"
 }
 
-/// The number of operations of a test: the value of the environment variable, or the usual one.
+/// Returns the number of operations of a test: the value of the environment variable, or the usual one.
 func amount(of variable: String, usually usual: Int) -> Int {
     getenv(variable).flatMap { Int(String(cString: $0)) } ?? usual
 }
 
 /// Runs a program to its end.
 ///
-/// - Returns: its standard output and its standard error, and the reason if it failed.
+/// - Returns: the program's standard output and standard error, and the reason if it failed.
 func output(of program: String, _ arguments: [String]) throws -> (text: String, failure: String?) {
     let directory = TemporaryDirectory()
     let file = open(directory["output"], O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

@@ -2,13 +2,13 @@ import Glibc
 import RunLoopUnix
 import Testing
 
-/// A blocking connection that sends whatever a test likes.
+/// A blocking connection that sends any bytes.
 final class RawClient {
     let descriptor: Int32
 
     /// - Parameters:
     ///   - source: the client's own address, one of the loopback's.
-    ///   - room: the size of its receive buffer; the system's choice unless given.
+    ///   - room: the size of the client's receive buffer; by default the system's choice.
     init(port: Int, from source: String = "127.0.0.1", room: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         if var room { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &room, 4) }
@@ -64,18 +64,18 @@ final class RawClient {
         return true
     }
 
-    /// Sends no more.
+    /// Ends the output.
     func endOutput() {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// The next `count` bytes, or fewer at the end.
+    /// Returns the next `count` bytes, or fewer at the end.
     func receive(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         while bytes.count < count {
             let received = recv(descriptor, &buffer, min(buffer.count, count - bytes.count), 0)
-            // A call with a limit is not resumed after a signal, such as that of a child of another test.
+            // A call with a limit is not resumed after a signal, such as one about another test's child.
             if received < 0, errno == EINTR { continue }
             guard received > 0 else { break }
             bytes += buffer[..<received]
@@ -83,10 +83,10 @@ final class RawClient {
         return bytes
     }
 
-    /// Everything until the daemon closes.
+    /// Returns all bytes until the daemon closes.
     func receiveToEnd() -> String { String(decoding: receive(.max), as: UTF8.self) }
 
-    /// Everything until the text has come, or the end.
+    /// Returns all bytes until the text has arrived, or the end.
     func receive(until text: String) -> String {
         var received = ""
         while !received.hasSuffix(text) {

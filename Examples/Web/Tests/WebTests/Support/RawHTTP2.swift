@@ -1,4 +1,4 @@
-/// A client of HTTP/2 that sends whatever frames a test likes.
+/// An HTTP/2 client that sends any frames.
 final class RawHTTP2 {
     struct Frame {
         let type: UInt8
@@ -6,7 +6,7 @@ final class RawHTTP2 {
         let stream: UInt32
         let payload: [UInt8]
 
-        /// The error of a frame that ends something, in its last four bytes, or in those after the last stream.
+        /// The error of a frame that ends something, in its last four bytes, or in the four after the last stream.
         var error: UInt32? {
             switch type {
             case RawHTTP2.reset: RawHTTP2.number(payload[0..<4])
@@ -30,7 +30,7 @@ final class RawHTTP2 {
         send(Self.settings)
     }
 
-    /// The head of a request, compressed with the static table: the method, the path, and `host: x`.
+    /// Returns the head of a request, compressed with the static table: the method, the path, and `host: x`.
     static func head(_ method: String = "GET", _ path: String = "/") -> [UInt8] {
         // Literals that are not indexed, with names of the table.
         func field(_ name: UInt8, _ value: String) -> [UInt8] { [name, UInt8(value.utf8.count)] + Array(value.utf8) }
@@ -48,7 +48,7 @@ final class RawHTTP2 {
         client.send(Self.bytes(type, flags, stream, payload))
     }
 
-    /// The next frame; `nil` at the end.
+    /// Returns the next frame; `nil` at the end.
     func next() -> Frame? {
         let head = client.receive(9)
         guard head.count == 9 else { return nil }
@@ -57,7 +57,7 @@ final class RawHTTP2 {
         return Frame(type: head[3], flags: head[4], stream: Self.number(head[5..<9]) & 0x7fff_ffff, payload: payload)
     }
 
-    /// The frames until the daemon closes.
+    /// Returns the frames until the daemon closes.
     func rest() -> [Frame] {
         var frames: [Frame] = []
         while let frame = next() { frames.append(frame) }

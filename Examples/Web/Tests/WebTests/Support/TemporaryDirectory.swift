@@ -21,12 +21,12 @@ final class TemporaryDirectory: Sendable {
         do { try Data(bytes).write(to: URL(filePath: self[name])) } catch { preconditionFailure("\(error)") }
     }
 
-    /// The contents of a file; `nil` if there is none.
+    /// Returns the contents of a file; `nil` if there is none.
     func contents(of name: String) -> [UInt8]? {
         (try? Data(contentsOf: URL(filePath: self[name]))).map { Array($0) }
     }
 
-    /// The names in a directory in this one, sorted.
+    /// Returns the names in a directory in this one, sorted.
     func names(in name: String) -> [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: self[name])) ?? []).sorted()
     }

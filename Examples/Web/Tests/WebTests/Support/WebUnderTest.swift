@@ -10,10 +10,10 @@ final class WebUnderTest {
     private(set) var port = 0
 
     /// - Parameters:
-    ///   - limits: the text of its file of limits; `nil` if the directory has one.
-    ///   - arguments: more arguments.
-    ///   - directory: has its files.
-    ///   - socket: a listening descriptor, handed over as a service manager does.
+    ///   - limits: the text of the file of limits; `nil` if the directory has one.
+    ///   - arguments: further arguments.
+    ///   - directory: the directory of the daemon's files.
+    ///   - socket: a listening descriptor, passed as a service manager does.
     init(
         limits: String? = "{}", _ arguments: [String] = [], in directory: TemporaryDirectory = TemporaryDirectory(),
         socket: Int32? = nil, log: String = "log"
@@ -53,7 +53,7 @@ final class WebUnderTest {
 
     func url(_ path: String, scheme: String = "http") -> String { "\(scheme)://127.0.0.1:\(port)\(path)" }
 
-    /// Stops it, and expects a clean end.
+    /// Stops the daemon, and expects a clean end.
     func stop(sourceLocation: SourceLocation = #_sourceLocation) throws {
         try child.kill(.terminate)
         let status = try wait(for: child)
@@ -61,14 +61,14 @@ final class WebUnderTest {
         #expect(status == .exited(0), "\(end)", sourceLocation: sourceLocation)
     }
 
-    /// The value of a metric.
+    /// Returns the value of a metric.
     func metric(_ name: String) throws -> Double? {
         let text = try output(of: "curl", ["-s", url("/metrics")]).text
         return text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
             .flatMap { Double($0.dropFirst(name.count + 1)) }
     }
 
-    /// Bytes of memory that the process has in use.
+    /// The number of bytes of memory that the process has in use.
     var memory: Int {
         let words = TemporaryDirectory.contents(at: "/proc/\(child.processIdentifier)/statm").split(separator: " ")
         return (words.count > 1 ? Int(words[1]) ?? 0 : 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
@@ -76,7 +76,7 @@ final class WebUnderTest {
 }
 
 extension TemporaryDirectory {
-    /// The contents of a file of the system, which has no length.
+    /// Returns the contents of a file of the system, which has no length.
     static func contents(at path: String) -> String {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         defer { close(file) }
