@@ -81,7 +81,7 @@ private enum LongRace {
         var exploration = Exploration(schedules: 100_000, seed: seed, strategies: [.random])
         exploration.longestShrinking = .zero
         guard case .failed(let long) = exploration.run(run) else { return nil }
-        // The same schedule again, which is now made short.
+        // The failing schedule again, which is now made short.
         let again = Exploration(former: [long.token])
         let begin = ContinuousClock.now
         guard case .failed(let finding) = again.run(run) else { return nil }

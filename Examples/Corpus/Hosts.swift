@@ -37,8 +37,8 @@ extension Program {
         try check(kept >= acknowledged.value, "\(acknowledged.value) records were acknowledged, and \(kept) are there")
     }
 
-    /// Fails if the bytes of the write take much longer than those of the order to read, and of the following read, so
-    /// that the read arrives first.
+    /// Fails if the bytes of the write take much longer than the bytes of the order to read, and of the following read,
+    /// so that the read arrives first.
     private static let overtakenWrite = Program(
         name: "overtaken-write", bug: "A writer does not wait for the store's answer before it has another host read.",
         hasNetwork: true

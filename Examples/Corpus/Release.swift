@@ -133,7 +133,7 @@ extension Program {
     }
 
     /// Fails if a drag begins between half a second and a second after the last change, and lasts until the document is
-    /// closed, because nobody has changed it for two seconds.
+    /// closed, because it has not changed for two seconds.
     private static let closedInADrag = Program(
         name: "closed-in-a-drag",
         bug: "A document is saved by a timer of the default mode, and closed by one of the common modes."

@@ -10,8 +10,8 @@
 #include "real.h"
 #include "times.h"
 
-// Words at which the kernel lets threads wait: those of Swift's `Mutex` and lazy values, and of Dispatch's queues, groups and
-// locks. A thread calls this from destructors of its own values, when a sanitizer has let go of it.
+// Words at which the kernel lets threads wait: those of Swift's `Mutex` and lazy values, and of Dispatch's queues,
+// groups and locks. A thread calls this from destructors of its own values, when a sanitizer has released it.
 #pragma clang attribute push(__attribute__((disable_sanitizer_instrumentation)), apply_to = function)
 
 REAL(long, syscall, long, long, long, long, long, long, long)

@@ -18,7 +18,7 @@
 #include "real.h"
 #include "times.h"
 
-// A thread calls some of these from destructors of its own values, when a sanitizer has let go of it.
+// A thread calls some of these from destructors of its own values, when a sanitizer has released it.
 #pragma clang attribute push(__attribute__((disable_sanitizer_instrumentation)), apply_to = function)
 
 REAL(int, clock_gettime, clockid_t, struct timespec *)

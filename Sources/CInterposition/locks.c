@@ -13,7 +13,7 @@
 // of the system. So it tries. If another thread of its simulation has the lock, it rests until the lock is given back,
 // and tries again: meanwhile the others continue, and so does virtual time. It waits for threads outside as always.
 //
-// A thread calls some of these from destructors of its own values, when a sanitizer has let go of it.
+// A thread calls some of these from destructors of its own values, when a sanitizer has released it.
 #pragma clang attribute push(__attribute__((disable_sanitizer_instrumentation)), apply_to = function)
 
 REAL(int, pthread_mutex_lock, pthread_mutex_t *)

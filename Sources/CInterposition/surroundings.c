@@ -10,8 +10,8 @@
 
 #include "real.h"
 
-// The surroundings of a process, with its user and the users that its machine knows: threads of a simulated host find those of
-// its process. The test's own threads have the real ones.
+// The surroundings of a process, with its user and the users that its machine knows: threads of a simulated host find
+// their process's. The test's own threads have the real ones.
 
 REAL(char *, getenv, const char *)
 REAL(char *, secure_getenv, const char *)
@@ -76,7 +76,8 @@ int clearenv(void) {
 
 extern char **environ;
 
-/// Where Foundation reads the whole environment. Weak, because a program may have Foundation in itself.
+/// The function with which Foundation reads the whole environment. Weak, because a program may have Foundation in
+/// itself.
 __attribute__((weak)) char **_platform_shims_get_environ(void) {
     return is_on_host() ? rlk_simulated_calls.environment() : environ;
 }

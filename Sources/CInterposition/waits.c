@@ -8,7 +8,8 @@
 #include "real.h"
 #include "times.h"
 
-// Conditions and semaphores. A thread calls some of these from destructors of its own values, when a sanitizer has let go of it.
+// Conditions and semaphores. A thread calls some of these from destructors of its own values, when a sanitizer has
+// released it.
 #pragma clang attribute push(__attribute__((disable_sanitizer_instrumentation)), apply_to = function)
 
 REAL(int, pthread_cond_wait, pthread_cond_t *, pthread_mutex_t *)
@@ -49,7 +50,7 @@ static int wait_simulated(pthread_cond_t *condition, pthread_mutex_t *mutex, clo
 
 int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, const struct timespec *restrict end) {
     if (!rlk_is_simulated()) return real_pthread_cond_timedwait()(condition, mutex, end);
-    // Where the library keeps the clock of a condition.
+    // The place where the library keeps the clock of a condition.
     clockid_t clock = condition->__data.__wrefs & 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
     return wait_simulated(condition, mutex, clock, end);
 }

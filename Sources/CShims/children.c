@@ -106,7 +106,7 @@ static void execute(const struct rlk_spawn_request *request) {
 static int become(const struct rlk_spawn_request *request) {
     // First, so that what this process closes meanwhile is not held open for long.
     if (set_streams(request->streams) != 0) return RLK_STEP_STREAMS;
-    // What other code has opened without closing it on exec is not the child's either.
+    // Descriptors that other code has opened without closing them on exec are not the child's either.
     closefrom(3);
     set_default_signals();
     if (set_group(request->group) != 0) return RLK_STEP_GROUP;

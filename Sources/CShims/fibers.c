@@ -25,7 +25,7 @@
 #define HANDS_OVER_BY_KERNEL
 #endif
 
-/// Where the thread of a fiber is.
+/// The state of a fiber's thread.
 enum {
     /// The thread has not reached the fiber's beginning.
     comes,
@@ -54,7 +54,7 @@ struct carrier {
 struct rlk_fiber {
     struct carrier *carrier;
     int is_resident;
-    /// Where the fiber rests.
+    /// The place where the fiber rests.
     void *stack;
     uintptr_t thread_pointer;
     _Atomic uint32_t thread;
@@ -250,8 +250,8 @@ __attribute__((constructor)) static void find_instruction(void) {
 #endif
 }
 
-// While a thread sleeps, its fiber may run elsewhere with the thread-local memory of both. So it touches none: not errno, and
-// not what the C library or a sanitizer keeps there.
+// While a thread sleeps, its fiber may run elsewhere with the thread-local memory of both. So it touches none: not
+// errno, and not the memory of the C library or a sanitizer there.
 #define LEAVES_THREAD_ALONE __attribute__((noinline, no_stack_protector, disable_sanitizer_instrumentation, no_sanitize("address")))
 
 LEAVES_THREAD_ALONE static long call_kernel(long number, long a, long b, long c, long d) {

@@ -40,8 +40,8 @@ struct start {
     void *context;
 };
 
-// The first key that is not in use when this code is loaded. Those before it are the system's, as those of a sanitizer or an
-// allocator, which have to learn of the end of each thread.
+// The first key that is not in use when this code is loaded. Earlier keys are the system's, such as a
+// sanitizer's or an allocator's, which have to learn of the end of each thread.
 static pthread_key_t first_key;
 
 __attribute__((constructor)) static void find_first_key(void) {
@@ -172,7 +172,7 @@ int rlk_thread_sleeps(int thread) {
     return end && strncmp(end, ") S", 3) == 0;
 }
 
-// The system would tell that of the carrier.
+// The system would return the carrier's name.
 static _Thread_local char thread_name[16];
 
 void rlk_set_thread_name(const char *name) {

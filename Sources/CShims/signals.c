@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// The handler reads a list of listeners that is never locked and never shrinks. A listener is an event descriptor, which
-// does the counting: what is added to it in the handler is what its loop reads, and a loop that sleeps wakes.
+// The handler reads a list of listeners that is never locked and never shrinks. A listener is an event descriptor,
+// which does the counting: the handler adds to it, its loop reads the sum, and a sleeping loop wakes.
 
 struct listener {
     /// The signal; 0 while the listener is free.
@@ -49,7 +49,7 @@ static void deliver(int signal) {
         atomic_fetch_add(&listener->writers, 1);
         if (atomic_load(&listener->signal) == signal) {
             uint64_t one = 1;
-            // It fails only if 2^64 - 2 deliveries have not been read.
+            // The write fails only if 2^64 - 2 deliveries have not been read.
             (void)!write(atomic_load(&listener->descriptor), &one, sizeof one);
         }
         atomic_fetch_sub(&listener->writers, 1);

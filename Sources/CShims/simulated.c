@@ -16,10 +16,10 @@ void rlk_simulated_random(void *bytes, size_t count) { rlk_simulated_calls.rando
 
 void rlk_answer_calls(struct rlk_simulated_calls calls) { rlk_simulated_calls = calls; }
 
-// It is set and read on threads of one simulation, of which one runs at a time.
+// Set and read on threads of one simulation, of which one runs at a time.
 static _Thread_local unsigned *simulated_answers __attribute__((tls_model("initial-exec")));
 
-// Called on any thread, also when a sanitizer has let go of it.
+// Called on any thread, also when a sanitizer has released it.
 __attribute__((disable_sanitizer_instrumentation))
 int rlk_is_in_simulation(void) { return simulated_answers != NULL; }
 

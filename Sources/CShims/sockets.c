@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// MARK: Calls that would end the process with SIGPIPE if nobody reads any more
+// MARK: Calls that would end the process with SIGPIPE if the reader has gone
 
 struct quiet {
     sigset_t broken, saved;

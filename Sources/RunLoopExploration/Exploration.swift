@@ -23,7 +23,7 @@ public import RunLoopSimulation
 /// loop are served in the order in which they were armed. The bytes of a connection come in order, and time does not
 /// move while there is something to do. Jobs of different tasks have no order here, even on one loop.
 ///
-/// The same seed explores the same schedules. A `Sendable` value.
+/// Explorations with the same seed try the same schedules. A `Sendable` value.
 public struct Exploration: Sendable {
     /// The largest number of schedules to try.
     public var schedules: Int
@@ -124,7 +124,8 @@ public struct Exploration: Sendable {
         return run(inProcessesFor: name, arguments: arguments, marks: &marks, body)
     }
 
-    /// Explores a program as ``run(inProcessesFor:arguments:_:)`` does, and counts the schedules that have met each mark.
+    /// Explores a program as ``run(inProcessesFor:arguments:_:)`` does, and counts the schedules that have met each
+    /// mark.
     ///
     /// - Parameters:
     ///   - name: the name of this exploration among the program's explorations.

@@ -11,7 +11,7 @@ extension Simulation {
     ///
     /// Take the hold before the request leaves. While any thread holds the time, everything that can happen at the
     /// present time still happens. Then all threads wait in real time: for descriptors, for requests from threads
-    /// outside of the simulation, and for the release. The outcome then depends on the world outside, and
+    /// outside the simulation, and for the release. The outcome then depends on the world outside, and
     /// ``isReproducible`` is false from now on.
     ///
     /// The library takes some holds itself: for children that run, for answers that tasks await from other processes,
@@ -42,7 +42,7 @@ extension Simulation {
             release()
         }
 
-        /// Releases the time, unless another hold keeps it. Any thread; harmless when repeated.
+        /// Releases the time, if no other hold keeps it. Any thread; harmless when repeated.
         public func release() {
             timeline.releaseHold(number)
         }

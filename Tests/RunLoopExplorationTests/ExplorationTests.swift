@@ -76,7 +76,7 @@ struct ExplorationTests {
         }
         #expect(replay(isMended: false) == finding.fault)
         #expect(replay(isMended: true) == nil)
-        // The same seed explores the same schedules.
+        // An equal seed explores the same schedules.
         #expect(explore()?.schedules == finding.schedules)
     }
 

@@ -1,8 +1,8 @@
 /// All keys as frames of a new file, piece by piece, while the stores continue.
 ///
-/// It proceeds from shard to shard. A change to a shard already passed is appended; a change to a later shard will be
-/// found there. So, after each frame from the last shard's on, the file has the contents of the table at that time, and
-/// nothing is copied or kept waiting meanwhile.
+/// A dump proceeds from shard to shard. A change to a shard already passed is appended; a change to a later shard will
+/// be found there. So, after each frame from the last shard's on, the file has the contents of the table at that time,
+/// and nothing is copied or kept waiting meanwhile.
 final class Dump: Sendable {
     private let pieceSize: Int
     private let state = Shared(State())

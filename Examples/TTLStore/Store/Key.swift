@@ -64,6 +64,6 @@ struct Key: Hashable {
         return product.high ^ product.low
     }
 
-    // Unknown outside of the process, so that an attacker cannot prepare keys that all collide.
+    // Unknown outside the process, so that an attacker cannot prepare keys that all collide.
     private static let seed = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max) | 1)
 }

@@ -24,7 +24,7 @@ public protocol SequentialModel: Hashable, Sendable {
 
     /// Performs an operation if it may have had the given outcome.
     ///
-    /// The default compares the outcome with that of ``perform(_:)``. Implement this method for operations with several
+    /// The default compares the outcome with ``perform(_:)``'s. Implement this method for operations with several
     /// legal outcomes, such as an attempt to lock that may give up.
     ///
     /// - Returns: `true` if the operation may have had the outcome; if not, the state does not matter any more.

@@ -19,7 +19,7 @@ extension Exploration {
             case starvation
             /// Something has left the simulation, so that the run may differ each time.
             case escape
-            /// The same schedule has given a different run.
+            /// A repeated schedule has given a different run.
             case difference
         }
 

@@ -57,7 +57,7 @@ protocol SocketCalls: OpenDescription {
     func resetWhenClosed()
 }
 
-/// The calls of a datagram socket, besides those of any socket.
+/// The calls of a datagram socket, besides the ones of any socket.
 protocol DatagramCalls: SocketCalls {
     func receive(into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool) -> Int
     func send(_ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool) -> Int

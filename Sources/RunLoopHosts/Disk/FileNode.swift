@@ -39,7 +39,7 @@ final class FileNode: DiskNode {
         changes.removeAll()
     }
 
-    /// Loses the unsynced changes, except those that a crash keeps.
+    /// Loses the unsynced changes, except the ones that a crash keeps.
     func crash(keeping kept: some Sequence<Change>) {
         for change in kept { change.apply(to: &durable) }
         changes.removeAll()

@@ -19,7 +19,7 @@ final class Network: @unchecked Sendable {
     /// The time when the last byte on a path with a bandwidth has left; later bytes leave after it.
     private var ends: [NetworkPath: RunLoop.Instant] = [:]
     var cuts: Set<NetworkPath> = []
-    /// The answers for names, besides those of nodes.
+    /// The answers for names other than nodes' own.
     var names: [String: NetworkAnswer] = [:]
 
     init(_ simulation: Simulation) {

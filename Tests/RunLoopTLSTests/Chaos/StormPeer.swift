@@ -192,7 +192,7 @@ final class StormPeer {
 
     /// Acts in this peer's manner.
     ///
-    /// - Returns: whether the conversation continues.
+    /// - Returns: `true` if the conversation continues.
     private func act() -> Bool {
         switch plan.manner {
         case .polite:

@@ -69,7 +69,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         state == .closing ? context.read() : context.fireChannelReadComplete()
     }
 
-    // Its input would be answered, and the answers would pile up.
+    // Further input would be answered, and the answers would pile up.
     func read(context: ChannelHandlerContext) {
         guard context.channel.isWritable || state == .closing else { return isReadHeld = true }
         context.read()
