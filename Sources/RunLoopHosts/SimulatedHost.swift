@@ -218,7 +218,7 @@ public final class SimulatedHost: Sendable {
 
     // MARK: The wall clock
 
-    /// The time of the host's clock, which starts with the simulation's clock time when the host is added. Setting it
+    /// The time of the host's clock, which starts at the simulation's time when the host is added. Setting it
     /// simulates a person or a time server, and notifies the wall timers of the host's process. The clock runs while
     /// the host is down.
     public var wallTime: RunLoop.WallTime {

@@ -28,7 +28,7 @@ extension Simulation {
         return Hold(place.thread, what, limit, on: timeline)
     }
 
-    /// A hold on virtual time, as ``Simulation/hold(for:limit:)`` returns it. `Sendable`.
+    /// A hold on virtual time; see ``Simulation/hold(for:limit:)``. `Sendable`.
     public final class Hold: TimeHold, Opaque {
         private let timeline: Timeline
         private let number: Int
@@ -42,7 +42,7 @@ extension Simulation {
             release()
         }
 
-        /// Releases the time, if no other hold keeps it. Any thread; harmless when repeated.
+        /// Ends the hold. Time continues once no other hold keeps it. Any thread; harmless when repeated.
         public func release() {
             timeline.releaseHold(number)
         }

@@ -24,8 +24,8 @@ extension Simulation {
         return options[choice]
     }
 
-    /// Returns a Boolean value that decides whether something unusual, such as a fault, happens. Always `false` in a
-    /// simulation that is not explored. See ``choice(_:of:)``.
+    /// Returns `true` if something unusual, such as a fault, is to happen; always `false` in a simulation that is not
+    /// explored. See ``choice(_:of:)``.
     public func mayHappen(_ what: String) -> Bool {
         guard let schedule = timeline.schedule else { return false }
         let happens = schedule.mayHappen(what, on: timeline.asker)

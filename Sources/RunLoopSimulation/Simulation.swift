@@ -26,10 +26,10 @@ public import RunLoopCore
 ///   - wallTime: the time that the wall clock shows at the start; by default the beginning of the year 2001, which is
 ///     Foundation's reference date, so that dates are the same in every run.
 ///   - body: the code to run; called once, on this thread.
-/// - Throws: the error of `body`; or ``Simulation/HostFailure`` if `body` does not throw, but the program of a host that
-///   may not fail has, or a task continues forever after the end of its loop. A `body` that cannot throw is stopped by a
-///   trap with the same words. In a test with the trait `.simulated` of RunLoopTesting the failure is an issue of the
-///   test instead.
+/// - Throws: the error of `body`; or ``Simulation/HostFailure`` if `body` does not throw, but the program of a host
+///   that may not fail has, or a task continues forever after the end of its loop. A `body` that cannot throw is
+///   stopped by a trap with the same words. In a test with the trait `.simulated` of RunLoopTesting the failure is an
+///   issue of the test instead.
 @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
 public func withSimulation<Result, Failure: Error>(
     seed: UInt64 = 0, traced isTraced: Bool = false,
@@ -415,7 +415,7 @@ public final class Simulation: Sendable, Opaque {
         }
     }
 
-    /// The hosts whose program has thrown an error, in order, except hosts that may fail. Any thread.
+    /// The errors thrown by the programs of hosts, in order, except hosts that may fail. Any thread.
     public var hostFailures: [HostFailure] { failures.withLock(\.self) }
 
     /// An error thrown by the program of a host: the fault of a simulation if the host may not fail. `Sendable`.

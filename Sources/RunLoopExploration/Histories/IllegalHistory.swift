@@ -17,8 +17,8 @@ public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible
     /// many ways.
     public let isUndecided: Bool
 
-    /// A report with the last operations as bars. An operation without an outcome may have happened at any time after its
-    /// begin; its bar has no end.
+    /// A report with the last operations as bars. An operation without an outcome may have happened at any time after
+    /// its beginning; its bar has no end.
     public let description: String
 
     /// The last operations of the order, in a report.

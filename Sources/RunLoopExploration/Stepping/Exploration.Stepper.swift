@@ -31,7 +31,7 @@ extension Exploration {
         private var run: Run
         private var looks: [Int: [String]] = [:]
 
-        /// Runs a program with a schedule on the calling thread. A trap ends the process.
+        /// Creates a stepper that runs a program with a schedule on the calling thread, where a trap ends the process.
         ///
         /// - Parameters:
         ///   - exploration: the limits of the run.
@@ -46,9 +46,9 @@ extension Exploration {
             self.init(token) { runner.replay($0, $1) }
         }
 
-        /// Runs a program with a schedule in another process, so that a run that traps or never ends has a record up to
-        /// there. As for ``run(inProcessesFor:arguments:_:)``, the other process runs this program again, and has to
-        /// reach the same call.
+        /// Creates a stepper that runs a program with a schedule in another process, so that a run that traps or never
+        /// ends has a record up to there. As for ``run(inProcessesFor:arguments:_:)``, the other process runs this
+        /// program again, and has to reach the same call.
         ///
         /// The result is `nil` in a process that runs the schedules of another exploration.
         ///

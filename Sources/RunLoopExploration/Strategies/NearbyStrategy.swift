@@ -35,7 +35,7 @@ struct NearbyStrategy: Chooser {
     private enum Change {
         /// Departures at one or two more places.
         case more
-        /// One departure less, or at another step.
+        /// One departure fewer, or at another step.
         case one
         /// An end that is left to chance.
         case cut

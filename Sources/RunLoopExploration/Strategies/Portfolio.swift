@@ -9,7 +9,7 @@ extension Exploration {
         case priorities
         /// Takes the usual choice, except at one to three places.
         case fewDepartures
-        /// Makes every order of the turns of all or of a few tasks and threads, about equally often.
+        /// Makes all orders of the turns of all or of a few tasks and threads about equally likely.
         case uniform
         /// Takes the turn with the highest priority, which is random and stays as long as the turn waits.
         case partialOrders

@@ -3,9 +3,9 @@ internal import RunLoopCore
 internal import RunLoopSimulation
 public import RunLoopUnix
 
-/// The disk of a ``SimulatedHost``. A crash of the host may lose or tear bytes that were written and not synced, and lose
-/// names that were changed and not synced, as the simulation's seed decides; synced ones stay. The disk can be full, slow
-/// and broken.
+/// The disk of a ``SimulatedHost``. A crash of the host may lose or tear bytes that were written and not synced, and
+/// lose names that were changed and not synced, as the simulation's seed decides; synced ones stay. The disk can be
+/// full, slow and broken.
 ///
 /// The disk has the usual directories of a Linux system, `/data` and `/state`, the directories in which a test has
 /// installed something, and the ones that the host's programs create. Files cannot be opened elsewhere, as on a real
@@ -64,10 +64,10 @@ public final class SimulatedDisk: Sendable {
     /// The paths of all files, sorted.
     public var paths: [String] { root.files.map(\.path).sorted() }
 
-    /// The bytes that a process would read from a file; `nil` if there is no such file.
+    /// Returns the bytes that a process would read from a file; `nil` if there is no such file.
     public func contents(of path: String) -> [UInt8]? { file(at: path)?.content }
 
-    /// The names in a directory, sorted; `nil` if there is no such directory.
+    /// Returns the names in a directory, sorted; `nil` if there is no such directory.
     public func contentsOfDirectory(at path: String) -> [String]? {
         (try? node(at: path) as? DirectoryNode)?.sortedNames
     }

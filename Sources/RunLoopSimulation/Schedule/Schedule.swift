@@ -242,7 +242,7 @@ package final class Schedule: @unchecked Sendable {
     struct ReadyThread {
         /// The reason for a thread's turn.
         enum Reason {
-            /// Another thread has woken it, or it has just begun.
+            /// Another thread has woken this one, or it has just begun.
             case wake
             /// A date has come.
             case date

@@ -64,7 +64,7 @@ extension Timeline {
         @exclusivity(unchecked) var isWoken = false
         /// The reason why the thread's last rest ended.
         @exclusivity(unchecked) var outcome = WaitOutcome.woke
-        /// The number of begins and ends of the thread's waits for signals: a signal that comes after an end is
+        /// The number of beginnings and ends of the thread's waits for signals: a signal that comes after an end is
         /// ignored.
         @exclusivity(unchecked) var signalWaits = 0
         /// The signal that the thread waits for.
