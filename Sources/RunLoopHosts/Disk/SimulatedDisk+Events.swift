@@ -41,7 +41,7 @@ extension SimulatedDisk {
         if node.openings > 0 { node.directory?.openings += 1 } else { tellItself(IN_DELETE_SELF, node) }
     }
 
-    /// Counts one opening of a node less. Reports the node's end if it has no name any more and is not open.
+    /// Notes that a node was closed once. Reports the node's end if it has no name any more and is not open.
     func hasClosed(_ node: DiskNode) {
         node.openings -= 1
         guard node.openings == 0, !node.isNamed else { return }

@@ -218,8 +218,8 @@ package final class Schedule: @unchecked Sendable {
         return decide(.thread, options, usual: self.usual(of: options, first: usual), places: places)
     }
 
-    /// Chooses whether a thread at a place within a handler continues, which is usual, or one of at least one other
-    /// threads goes first.
+    /// Chooses whether a thread at a place within a handler continues, as usual, or one of `others`, at least one, goes
+    /// first.
     ///
     /// - Returns: the index of the other thread, if one goes first.
     func goesFirst(_ others: [ReadyThread], before thread: (number: Int, name: String), _ place: String) -> Int? {
@@ -384,7 +384,7 @@ package final class Schedule: @unchecked Sendable {
         return "\(file.hasSuffix(".swift") ? file.dropLast(6) : file):\(origin.line)"
     }
 
-    /// Chooses the job that a thread runs next, of at least one that wait there; usually the first.
+    /// Chooses the job that a thread runs next, among the waiting ones, at least one; usually the first.
     /// - Returns: `nil` if the thread must first take in the jobs that are on their way.
     func nextJob(of jobs: [UnownedJob], on thread: Int) -> Int? {
         let waiting = waiting[thread]!
