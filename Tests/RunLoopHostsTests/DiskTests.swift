@@ -84,6 +84,8 @@ struct DiskTests {
             let pieces = try [(2, 1), (9, 3), (1, 9), (0, 0)].map { try file.read($0, at: $1) }
             return "\(pieces)"
         }
+        note { "\(try disk.open(one, .reading).size()) \(try disk.open(one, .writing).size())" }
+        note { "\(try disk.open(directory, .reading).size())" }
         note { "\(try disk.open(one, .reading).read(1, at: -1))" }
         note { "\(try disk.open(one, .writing).read(1, at: 0))" }
         note { "\(try disk.open(directory, .reading).read(1, at: 0))" }
@@ -105,6 +107,19 @@ struct DiskTests {
         }
         note {
             try disk.remove(other)
+            return "removed"
+        }
+        note {
+            // Each addition goes to the end, whoever has made the file longer.
+            let (log, sameLog) = (try disk.open(one, .appending), try disk.open(one, .appending))
+            for (file, word) in [(log, "one "), (sameLog, "two "), (log, "three")] { try file.append(Array(word.utf8)) }
+            note { "\(try log.write([1], at: 0))" }
+            note { "\(try log.contents())" }
+            note { "\(try disk.open(one, .writing).append([1]))" }
+            return "\(try text(one)): \(try log.size())"
+        }
+        note {
+            try disk.remove(one)
             return "removed"
         }
         note { "\(try disk.open(directory + "lock", .readingAndWritingLocked).path.hasSuffix("lock"))" }
@@ -137,7 +152,7 @@ struct DiskTests {
             }
             simulation.advance(by: .seconds(1))
         }
-        #expect(simulated.withLock(\.self) == real && real.count == 21)
+        #expect(simulated.withLock(\.self) == real && real.count == 28)
     }
 
     /// Runs a host that writes ten pieces of ten bytes, syncs the first four, and then crashes.

@@ -63,6 +63,8 @@ private struct Outside: Sendable {
                 let file = try disk.open("\(directory)/new", .readingAndWritingNew)
                 try file.write([UInt8](repeating: UInt8(round), count: 5000), at: 0)
                 try file.write([1, 2, 3], at: 2500)
+                try disk.open("\(directory)/new", .appending).append([4, 5])
+                log.append("\(try file.size())")
                 try file.sync()
                 try disk.rename("\(directory)/new", to: "\(directory)/file")
                 try disk.syncDirectory(of: "\(directory)/file")

@@ -5,12 +5,15 @@ final class OpenFile: OpenDescription {
     let node: DiskNode
     let isReadable: Bool
     let isWritable: Bool
+    /// `true` if every write goes to the end of the file.
+    let appends: Bool
     private let disk: SimulatedDisk
 
-    /// - Parameter access: `O_RDONLY`, `O_WRONLY` or `O_RDWR`.
-    init(_ node: DiskNode, on disk: SimulatedDisk, access: Int32) {
+    /// - Parameter flags: the flags of the system call that opens the file.
+    init(_ node: DiskNode, on disk: SimulatedDisk, flags: Int32) {
         (self.node, self.disk) = (node, disk)
-        (isReadable, isWritable) = (access != O_WRONLY, access != O_RDONLY)
+        let access = flags & O_ACCMODE
+        (isReadable, isWritable, appends) = (access != O_WRONLY, access != O_RDONLY, flags & O_APPEND != 0)
         node.openings += 1
     }
 

@@ -25,7 +25,7 @@ extension Process {
         let creates = flags & O_CREAT != 0
         return answer("open \(absolute(path))", creates ? [.fullDisk, .ioErrors] : .ioErrors) { () throws(Refusal) in
             let node = try disk.open(absolute(path), flags: flags, as: user)
-            return descriptors.add(OpenFile(node, on: disk, access: flags & O_ACCMODE))
+            return descriptors.add(OpenFile(node, on: disk, flags: flags))
         }
     }
 
@@ -48,11 +48,17 @@ extension Process {
     }
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
-        guard let file = file(descriptor)?.writable else { return -1 }
+        guard let open = file(descriptor), let file = open.writable else { return -1 }
+        let end = open.appends ? file.content.count : nil
         let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(shortened(bytes.count, "write \(file.path)")))
         return answer("write \(file.path)", [.interruptions, .fullDisk, .ioErrors]) { () throws(Refusal) in
-            try disk.write(bytes, to: file, at: offset)
+            try disk.write(bytes, to: file, at: end ?? offset)
         }
+    }
+
+    func size(of descriptor: Int32) -> Int {
+        guard let file = file(descriptor) else { return -1 }
+        return (file.node as? FileNode)?.content.count ?? failure(EINVAL)
     }
 
     func truncate(_ descriptor: Int32, to length: Int) -> Int32 {

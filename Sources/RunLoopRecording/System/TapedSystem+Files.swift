@@ -45,6 +45,8 @@ extension TapedSystem {
         return tape.write(.writeAt, descriptor, at: offset, bytes) { real.write(descriptor, bytes, at: offset) }
     }
 
+    func size(of descriptor: Int32) -> Int { call(.size, descriptor, .int, real.size(of:)) }
+
     func truncate(_ descriptor: Int32, to length: Int) -> Int32 {
         call(.truncate, descriptor, length, .int32, real.truncate)
     }

@@ -14,7 +14,7 @@ enum EventKind: UInt8 {
     case datagramSocket, receiveDatagrams, sendDatagrams, takeQueuedError, changeMembership
     // Files.
     case socketFile, setPermissions, setPermissionsAt, open, lock, unlock, leads, readAt, writeAt, truncate, sync, map
-    case contentsOfFile
+    case contentsOfFile, size
     case exists, rename, removeFile, createDirectory, removeDirectory, contentsOfDirectory, syncDirectory
     case openFileWatcher, watchFile, unwatchFile
     // Children.
@@ -32,7 +32,7 @@ enum EventKind: UInt8 {
             []
         case .answer, .check, .read, .isSocket, .prepare, .close, .socket, .accept, .localAddress, .peerAddress,
             .hasInput, .endWriting, .unsentOutput, .resetWhenClosed, .datagramSocket, .receiveDatagrams,
-            .takeQueuedError, .lock, .unlock, .sync, .map, .duplicate, .openProcess, .countSignal, .takeSignals,
+            .takeQueuedError, .lock, .unlock, .sync, .map, .size, .duplicate, .openProcess, .countSignal, .takeSignals,
             .ignoreSignal:
             [.number]
         case .readAt, .write, .send, .sendPieces, .listen, .setPermissions, .sendSignal, .kill, .reapLater, .truncate,

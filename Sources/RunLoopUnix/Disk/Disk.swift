@@ -32,13 +32,14 @@ public struct Disk: Sendable {
             switch access {
             case .reading: O_RDONLY
             case .writing: O_WRONLY
+            case .appending: O_WRONLY | O_CREAT | O_APPEND
             case .readingAndWritingNew: O_RDWR | O_CREAT | O_EXCL
             case .readingAndWritingLocked: O_RDWR | O_CREAT
             }
         while true {
             let descriptor = system.open(path, flags: flags)
             guard descriptor >= 0 else { throw .last("open \(path)") }
-            let file = File(path, descriptor, system)
+            let file = File(path, descriptor, appends: access == .appending, system)
             guard access == .readingAndWritingLocked else { return file }
             try file.lock()
             // The former owner of the lock may have replaced this file after it was opened.

@@ -10,6 +10,9 @@ public final class File: Sendable {
         case reading
         /// Writing to an existing file.
         case writing
+        /// Adding to the end of a file, with ``File/append(_:)``. The file is created if it does not exist; only its owner
+        /// has access then.
+        case appending
         /// Reading and writing a new file, which must not exist. Only its owner has access.
         case readingAndWritingNew
         /// Reading and writing, with a lock against other processes while the file is open; see ``File/lock()``. The
@@ -27,12 +30,13 @@ public final class File: Sendable {
     /// The path at which the file was opened.
     public let path: String
     private let descriptor: Int32
+    private let appends: Bool
     private let system: any SystemCalls
 
     private let isLocked = Atomic(false)
 
-    init(_ path: String, _ descriptor: Int32, _ system: any SystemCalls) {
-        (self.path, self.descriptor, self.system) = (path, descriptor, system)
+    init(_ path: String, _ descriptor: Int32, appends: Bool, _ system: any SystemCalls) {
+        (self.path, self.descriptor, self.appends, self.system) = (path, descriptor, appends, system)
     }
 
     deinit {
@@ -51,8 +55,25 @@ public final class File: Sendable {
 
     /// Writes bytes at an offset, which may lie beyond the current end. O(bytes).
     ///
-    /// - Throws: ``SystemError``, for example with `ENOSPC`; some of the bytes may then have been written.
+    /// - Throws: ``SystemError``, for example with `ENOSPC`; some of the bytes may then have been written. With `EINVAL`
+    ///   if the file was opened for ``Access/appending``: use ``append(_:)``.
     public func write(_ bytes: [UInt8], at offset: Int) throws(SystemError) {
+        guard !appends else { throw SystemError("write \(path) at an offset", errno: EINVAL) }
+        try put(bytes, at: offset)
+    }
+
+    /// Adds bytes to the end of a file that was opened for ``Access/appending``. Each call finds the end anew, as
+    /// `write(2)` does with `O_APPEND`: processes that append to one file do not overwrite each other's bytes. O(bytes).
+    ///
+    /// - Throws: ``SystemError``, for example with `ENOSPC`; some of the bytes may then have been written. With `EINVAL`
+    ///   if the file was opened for another access: use ``write(_:at:)``.
+    public func append(_ bytes: [UInt8]) throws(SystemError) {
+        guard appends else { throw SystemError("append to \(path)", errno: EINVAL) }
+        // Linux ignores the offset of a file that was opened with O_APPEND.
+        try put(bytes, at: 0)
+    }
+
+    private func put(_ bytes: [UInt8], at offset: Int) throws(SystemError) {
         var written = 0
         while written < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -62,6 +83,15 @@ public final class File: Sendable {
             guard count > 0 else { throw SystemError("write \(path)", errno: count < 0 ? errno : ENOSPC) }
             written += count
         }
+    }
+
+    /// Returns the number of bytes of a regular file. O(1).
+    ///
+    /// - Throws: ``SystemError``, with `EINVAL` for anything but a regular file.
+    public func size() throws(SystemError) -> Int {
+        let size = system.size(of: descriptor)
+        guard size >= 0 else { throw .last("find the size of \(path)") }
+        return size
     }
 
     /// Truncates the file, or extends it with zeros.

@@ -44,18 +44,23 @@ extension RealSystem {
         pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
     }
 
+    package func size(of descriptor: Int32) -> Int {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return -1 }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            errno = EINVAL
+            return -1
+        }
+        return Int(status.st_size)
+    }
+
     package func truncate(_ descriptor: Int32, to length: Int) -> Int32 { ftruncate(descriptor, off_t(length)) }
 
     package func sync(_ descriptor: Int32) -> Int32 { fdatasync(descriptor) }
 
     package func map(_ descriptor: Int32) -> UnsafeRawBufferPointer? {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return nil }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            errno = EINVAL
-            return nil
-        }
-        let size = Int(status.st_size)
+        let size = size(of: descriptor)
+        guard size >= 0 else { return nil }
         guard size > 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }
         let memory = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
         return memory == MAP_FAILED ? nil : UnsafeRawBufferPointer(start: memory, count: size)
@@ -69,10 +74,7 @@ extension RealSystem {
         let file = Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { Glibc.close(file) }
-        guard isRegular(file) else {
-            errno = EINVAL
-            return nil
-        }
+        guard size(of: file) >= 0 else { return nil }
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 16 * 1024)
         while bytes.count <= most {
@@ -83,11 +85,6 @@ extension RealSystem {
             bytes += piece.prefix(count)
         }
         return bytes
-    }
-
-    private func isRegular(_ descriptor: Int32) -> Bool {
-        var status = stat()
-        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
     package func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }

@@ -84,7 +84,10 @@ package protocol SystemCalls: AnyObject, Sendable {
     func unlock(_ descriptor: Int32)
     func leads(_ path: String, to descriptor: Int32) -> Bool
     func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int
+    /// Writes at an offset, or at the end of a file that was opened with `O_APPEND`.
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int
+    /// Returns the number of bytes of a regular file; -1 for a failure.
+    func size(of descriptor: Int32) -> Int
     func truncate(_ descriptor: Int32, to length: Int) -> Int32
     func sync(_ descriptor: Int32) -> Int32
     /// Maps all bytes of a regular file into memory; `nil` for a failure.
