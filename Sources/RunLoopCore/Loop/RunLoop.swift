@@ -15,7 +15,8 @@ public final class RunLoop {
 
     // Unchecked, like the state below.
     /// A closure to call with the loop's activity, for tracing and to find out why nothing happens. `nil`, the default,
-    /// costs nothing.
+    /// costs nothing. With `RUNLOOP_DEBUG=1` in the environment, new loops have a trace that writes each
+    /// ``TraceEvent/ignored(_:)`` to standard error.
     @exclusivity(unchecked) public var trace: ((TraceEvent) -> Void)? { willSet { checkThread() } }
 
     /// Counters of the loop's activity since it was made.
@@ -141,6 +142,7 @@ public final class RunLoop {
         passTime = driver.now
         thread = rlk_thread_pointer()
         usingThread = thread
+        if Self.warnsOfIgnored { trace = Self.warning(ofLoop: mailbox.name) }
         noteLiving(true)
     }
 

@@ -1,6 +1,18 @@
+internal import Glibc
+
 // Reports of items that never have their turn, for the trace of their loop.
 
 extension RunLoop {
+    /// `true` if the environment asks for a line about each ignored request.
+    static let warnsOfIgnored = getenv("RUNLOOP_DEBUG").map { String(cString: $0) == "1" } ?? false
+
+    /// Returns a trace that writes the ignored requests of a loop to standard error.
+    static func warning(ofLoop name: String?) -> (TraceEvent) -> Void {
+        { event in
+            if case .ignored = event { warn("\(name.map { "loop \(quoted($0)): " } ?? "")\(event)") }
+        }
+    }
+
     /// Reports a traced run that was to last until a date and has ended at once. Most runs without a limit end so.
     @inline(never)
     func tellOfEmptyRun(in mode: Mode, until limit: Instant) {

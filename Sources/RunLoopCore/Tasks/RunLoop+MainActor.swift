@@ -91,12 +91,9 @@ extension RunLoop {
         source.invalidate()
         // The host may serve the main queue.
         guard useHandler == nil else { return }
-        var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
-        guard Glibc.poll(&ready, 1, 0) == 1 else { return }
-        let text =
-            "RunLoopKit: jobs wait for the main actor, and the main thread's loop does not run them; "
-            + "call RunLoop.main.serveMainActor() before you run it\n"
-        _ = write(STDERR_FILENO, text, text.utf8.count)
+        warn(
+            "jobs wait for the main actor, and the main thread's loop does not run them; "
+                + "call RunLoop.main.serveMainActor() before you run it")
     }
 }
 

@@ -6,6 +6,16 @@ import Testing
 
 @testable import RunLoopCore
 
+private func addInvalidTimer() {
+    withSimulation { simulation in
+        let timer = Timer(timeInterval: .seconds(1), repeats: false) { _ in }
+        timer.name = "late"
+        timer.invalidate()
+        simulation.loop.add(timer, forMode: .default)
+        simulation.loop.run(in: .default)
+    }
+}
+
 /// Traced loops, which report items that were scheduled and never have their turn.
 @Suite("Forgotten items that a traced loop reports")
 struct ForgottenTests {
@@ -168,5 +178,18 @@ struct ForgottenTests {
             }
             run()
         }
+    }
+
+    @Test("with RUNLOOP_DEBUG=1 in the environment, ignored requests are written to standard error")
+    func environment() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            setenv("RUNLOOP_DEBUG", "1", 1)
+            addInvalidTimer()
+        }
+        let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+        #expect(text.hasPrefix("RunLoopKit: ignored: timer \"late\" (RunLoopCoreTests/ForgottenTests.swift:"))
+        #expect(
+            text.hasSuffix(") was added, but it is invalid; make a new one\n") && text.split(separator: "\n").count == 1
+        )
     }
 }
