@@ -10,8 +10,7 @@ import RunLoopSimulation
 func show(in loop: RunLoop, drag: (_ start: RunLoop.Instant, _ end: RunLoop.Instant) -> Void) {
     let start = loop.now
     func say(_ what: String) {
-        let tenths =
-            (loop.now - start).components.seconds * 10 + (loop.now - start).components.attoseconds / Int64(1e17)
+        let tenths = (loop.now - start).nanoseconds / 100_000_000
         print("\(tenths / 10).\(tenths % 10) s  \(loop.currentMode?.name ?? "-")\t\(what)")
     }
 

@@ -17,7 +17,7 @@ extension SimulatedHost {
 
         var environment: [String: String] {
             var variables = ["NOTIFY_SOCKET": "@service-manager"]
-            if let watchdogPeriod { variables["WATCHDOG_USEC"] = "\(watchdogPeriod.saturatedNanoseconds / 1_000)" }
+            if let watchdogPeriod { variables["WATCHDOG_USEC"] = "\(watchdogPeriod.nanoseconds / 1_000)" }
             return variables
         }
     }

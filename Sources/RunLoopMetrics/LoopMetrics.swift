@@ -85,7 +85,7 @@ private final class Publisher: Sendable {
         else { return true }
         let question = Question(at: loop.now, from: self)
         return loop.perform(inModes: .every) { loop in
-            self.response.recordNanoseconds((loop.now - question.date).saturatedNanoseconds)
+            self.response.recordNanoseconds((loop.now - question.date).nanoseconds)
             self.publish(loop.statistics)
         }
     }

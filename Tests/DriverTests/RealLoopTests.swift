@@ -37,7 +37,7 @@ struct RealLoopTests {
         var fired = 0
         let timer = Timer(fire: start, interval: .microseconds(700), repeats: true) { timer in
             if loop.now < timer.fireDate { early += 1 }
-            if (timer.fireDate - start).saturatedNanoseconds % 700_000 != 0 { offGrid += 1 }
+            if (timer.fireDate - start).nanoseconds % 700_000 != 0 { offGrid += 1 }
             fired += 1
             if fired == 50 { timer.invalidate() }
         }

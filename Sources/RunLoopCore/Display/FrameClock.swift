@@ -30,7 +30,7 @@ public struct FrameClock: Sendable, Hashable {
             (24...240).contains(framesPerSecond),
             "a frame clock has 24 to 240 frames per second, not \(framesPerSecond); "
                 + "for fewer calls set the rate of the display link")
-        unit = second.saturatedNanoseconds
+        unit = second.nanoseconds
         require(unit >= framesPerSecond, "a frame takes a nanosecond at least; give the display longer seconds")
         self.framesPerSecond = framesPerSecond
         self.start = start

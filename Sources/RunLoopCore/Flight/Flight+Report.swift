@@ -108,7 +108,7 @@ extension Flight: CustomStringConvertible {
 extension Duration {
     /// The duration in three digits with a unit, for example `2.19 µs`.
     fileprivate var brief: String {
-        let all = saturatedNanoseconds
+        let all = nanoseconds
         guard all < .max, self >= .zero else { return "\(self)" }
         let units: [(String, Int64)] = [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000)]
         guard let (unit, size) = units.first(where: { all >= $0.1 }) else { return "\(all) ns" }

@@ -30,7 +30,7 @@ extension Flight {
 
     private func wallNanoseconds(_ time: RunLoop.Instant) -> Int64 { (wallTimeAtBegin + (time - begin)).nanoseconds }
 
-    private func microseconds(_ duration: Duration) -> String { duration.saturatedNanoseconds.inMicroseconds }
+    private func microseconds(_ duration: Duration) -> String { duration.nanoseconds.inMicroseconds }
 
     private func traceEvents(of calls: [Call], _ track: Int) -> [String] {
         func line(_ name: String, _ kind: String, _ begin: RunLoop.Instant, _ duration: Duration, _ details: String)

@@ -58,8 +58,8 @@ extension RunLoop.Instant: CustomStringConvertible {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, rounded to the nearest one and saturated to 64 bits (292 years).
-    package var saturatedNanoseconds: Int64 {
+    /// The duration in nanoseconds, rounded to the nearest one and saturated to 64 bits (292 years). O(1).
+    public var nanoseconds: Int64 {
         wholeNanoseconds ?? (attoseconds < 0 ? .min : .max)
     }
 

@@ -35,7 +35,7 @@ extension WallSchedule {
     /// - Precondition: the limit is longer than zero.
     public func delayed(upTo limit: Duration, by name: String) -> some WallSchedule {
         require(limit > .zero, "a schedule is delayed by a time up to a limit that is longer than zero, not \(limit)")
-        return DelayedSchedule(base: self, delay: .nanoseconds(Self.part(of: limit.saturatedNanoseconds, for: name)))
+        return DelayedSchedule(base: self, delay: .nanoseconds(Self.part(of: limit.nanoseconds, for: name)))
     }
 
     /// Returns a number below `limit`, the same for equal names in each process, unlike the hash of a `String`.

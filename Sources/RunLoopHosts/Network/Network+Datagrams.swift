@@ -43,7 +43,7 @@ extension Network {
     private func hold(on path: NetworkPath, _ link: NetworkLink) -> Duration {
         guard chooses("holds a datagram to \(path.to.name)", at: link.reorderingRate, on: path) else { return .zero }
         simulation.meet(.datagramHeld)
-        return .nanoseconds(chance.number(in: 1...Int(Self.longestHold.saturatedNanoseconds)))
+        return .nanoseconds(chance.number(in: 1...Int(Self.longestHold.nanoseconds)))
     }
 
     /// Returns `true` if an event happens in any of a number of tries.

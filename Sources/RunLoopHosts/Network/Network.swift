@@ -131,7 +131,7 @@ final class Network: @unchecked Sendable {
         if link.jitter > .zero {
             let jitter = chance.outcome(
                 on: path.from.name, "is delayed on the way to \(path.to.name)", usual: 0,
-                in: 0...Int(clamping: link.jitter.saturatedNanoseconds))
+                in: 0...Int(clamping: link.jitter.nanoseconds))
             delay += .nanoseconds(jitter)
         }
         if let bandwidth = link.bandwidth, count > 0 {

@@ -31,7 +31,7 @@ final class OutsideWait: Sendable {
         let start = ContinuousClock.now
         var requests = [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)] + requests
         // One millisecond more, because a fraction counts as none.
-        let milliseconds = limit.saturatedNanoseconds / 1_000_000 + 1
+        let milliseconds = limit.nanoseconds / 1_000_000 + 1
         if poll(&requests, nfds_t(requests.count), Int32(clamping: milliseconds)) > 0, requests[0].revents != 0 {
             var rings: UInt64 = 0
             _ = read(bell, &rings, 8)

@@ -46,7 +46,7 @@ extension Connection {
         /// - Parameter random: a number from 0 up to 1.
         func delay(after tries: Int, random: Double) -> Duration {
             let growth = min(pow(factor, Double(tries - 1)), .greatestFiniteMagnitude)
-            let most = min(Double(firstDelay.saturatedNanoseconds) * growth, Double(maximumDelay.saturatedNanoseconds))
+            let most = min(Double(firstDelay.nanoseconds) * growth, Double(maximumDelay.nanoseconds))
             return .nanoseconds(Int64(exactly: (most * (1 - jitter * random)).rounded()) ?? .max)
         }
     }

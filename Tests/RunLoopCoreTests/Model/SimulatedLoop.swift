@@ -29,7 +29,7 @@ final class SimulatedLoop: ProgrammedLoop {
 
     private func instant(_ date: Int) -> RunLoop.Instant { start + .milliseconds(date) }
 
-    private func number(_ date: RunLoop.Instant) -> Int { Int((date - start).saturatedNanoseconds / 1_000_000) }
+    private func number(_ date: RunLoop.Instant) -> Int { Int((date - start).nanoseconds / 1_000_000) }
 
     private func modes(_ plan: ModePlan) -> RunLoop.Modes {
         if plan.isEvery { return .every }
