@@ -74,5 +74,5 @@ final class Shared<Value: Sendable>: Sendable {
 
 /// Makes a thread that runs the blocks posted to it.
 func makeThread(_ name: String) -> RunLoop.Remote {
-    LoopThread(name: name) { $0.add(CustomSource(), forMode: .default) }.remote
+    LoopThread(name: name).remote
 }

@@ -14,6 +14,29 @@ extension LoopThread {
     ) {
         self.init(name: name, in: RunLoop.currentWorld, isService: isService, setUp: setUp)
     }
+
+    /// Starts a serial worker: a thread that runs the work posted to it, one piece after another, until it is stopped.
+    /// Any thread.
+    ///
+    /// ```swift
+    /// let disk = LoopThread(name: "disk")
+    /// disk.remote.perform { _ in … }
+    /// let size = try await disk.remote.run { _ in … }
+    /// ```
+    ///
+    /// `RunLoop.Remote.perform` posts a block, as `async` does to a `DispatchQueue(label:)`, and `RunLoop.Remote.run`
+    /// awaits the result of one. Unlike a queue, the worker has a thread of its own, which lives until ``stop()``.
+    ///
+    /// - Parameters:
+    ///   - name: a name for debuggers and reports.
+    ///   - isService: whether the thread only serves others; see ``init(name:isService:setUp:)``.
+    public convenience init(name: String, isService: Bool = false) {
+        self.init(name: name, isService: isService) { loop in
+            let source = CustomSource()
+            source.name = "worker"
+            loop.add(source, forMode: .common)
+        }
+    }
 }
 
 /// Runs `body` beside a thread with a loop of its own, and ends that thread before it returns or throws.

@@ -18,10 +18,7 @@ final class Store {
 
     init(_ journal: Journal, on loop: RunLoop) {
         self.journal = journal
-        thread = LoopThread(name: "disk") { loop in
-            // Nothing else keeps the loop of the thread from ending.
-            loop.add(CustomSource(), forMode: .default)
-        }
+        thread = LoopThread(name: "disk")
         own = LoopBound(self, loop: loop)
     }
 

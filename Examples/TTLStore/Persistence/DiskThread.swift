@@ -12,12 +12,7 @@ final class DiskThread {
 
     init(on loop: RunLoop) {
         self.loop = loop
-        thread = LoopThread(name: "disk") { loop in
-            // Nothing else keeps the loop of the thread from ending.
-            let source = CustomSource()
-            source.name = "disk"
-            loop.add(source, forMode: .default)
-        }
+        thread = LoopThread(name: "disk")
         own = LoopBound(self, loop: loop)
     }
 

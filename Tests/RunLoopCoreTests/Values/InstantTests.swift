@@ -23,6 +23,10 @@ struct InstantTests {
         #expect(ms(-1) - .nanoseconds(Int64.max) == .distantPast)
         #expect(RunLoop.Instant.distantFuture - .distantPast == .nanoseconds(Int64.max))
         #expect(RunLoop.Instant.distantPast - .distantFuture == .nanoseconds(Int64.min))
+        let half = Duration(secondsComponent: 0, attosecondsComponent: 500_000_000)
+        #expect((.seconds(2) + half).nanoseconds == 2_000_000_001 && (.zero - half).nanoseconds == -1)
+        #expect((.seconds(2) + half * 0.9).nanoseconds == 2_000_000_000)
+        #expect(Duration.seconds(Int64.max).nanoseconds == .max && Duration.seconds(Int64.min).nanoseconds == .min)
     }
 
     @Test("sums saturate also where the duration alone exceeds the range of an instant")

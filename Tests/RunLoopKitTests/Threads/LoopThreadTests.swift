@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopKit
+import RunLoopSimulation
 import TestSupport
 import Testing
 
@@ -35,6 +36,28 @@ struct LoopThreadTests {
         thread.join()
         flooder.join()
         #expect(ran.value == accepted.value)
+    }
+
+    @Test("a thread without a set-up waits for work, does it in order, and ends when it is stopped")
+    func worker() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            let worker = LoopThread(name: "worker")
+            simulation.advance(by: .seconds(3600))
+            for number in 1...3 {
+                #expect(
+                    worker.remote.perform { loop in
+                        log("\(number) at \(loop.now)")
+                        loop.remote.perform { _ in log("later \(number)") }
+                    })
+            }
+            simulation.advance(by: .seconds(1))
+            let times = (1...3).map { "\($0) at 3600.000000000" }
+            #expect(log.entries == times + (1...3).map { "later \($0)" })
+            worker.stop()
+            worker.join()
+            #expect(!worker.remote.perform { _ in log("never") })
+        }
     }
 
     @Test("a thread ends when nothing is left in its loop")
