@@ -71,7 +71,7 @@ struct DaemonServiceTests {
         #expect(steps.entries.last == "exit")
     }
 
-    @Test("a cancellation before there is a daemon has it do no more than its last stage")
+    @Test("a cancellation before the daemon exists leaves only its last stage to run")
     func cancelledEarly() async throws {
         let steps = Log<String>()
         let task = Task {

@@ -72,7 +72,7 @@ struct LoggingTests {
         #expect(memory.lines.withLock { $0.last?.message.hasPrefix("ignored: ") } == true)
     }
 
-    @Test("a stall is logged with who, where and how long")
+    @Test("a stall is logged with its handler, place and duration")
     func stalls() {
         let memory = Memory()
         withSimulation { simulation in

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Metrics")
 struct MetricsTests {
-    @Test("counters are published as they grow, lateness for each interval, and how soon the loop answers")
+    @Test("counters are published as they grow, lateness for each interval, and the loop's response time")
     func published() throws {
         let factory = TestMetrics()
         withSimulation { simulation in
@@ -33,7 +33,7 @@ struct MetricsTests {
         #expect(response.values == [0, 0, 0])
     }
 
-    @Test("a loop that is blocked answers late, once for all that it was asked meanwhile")
+    @Test("a blocked loop answers late, and once for all probes sent meanwhile")
     func blocked() throws {
         let factory = TestMetrics()
         withSimulation { simulation in

@@ -61,7 +61,7 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("a deadline that passed while nobody waited ends the next wait for it", arguments: DriverKind.allCases)
+    @Test("a deadline that passed between two waits ends the next wait for it", arguments: DriverKind.allCases)
     func passedDeadline(kind: DriverKind) {
         kind.run { driver in
             let ready = ReadyQueue()

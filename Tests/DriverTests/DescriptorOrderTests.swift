@@ -26,7 +26,7 @@ struct DescriptorOrderTests {
         for _ in 0..<3 { #expect(descriptors.look() == [2, 0, 1]) }
     }
 
-    @Test("what the wait before did not report comes first, as it became ready; the rest as in that wait")
+    @Test("descriptors that are newly ready come first, in the order of becoming ready; the others keep their order")
     func random() throws {
         for seed in 0..<300 { try check(seed: UInt64(seed)) }
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite("Dates of a calendar beside a naive model")
 struct CalendarScheduleModelTests {
     @Test(
-        "the dates around a change are those of a walk through every half minute",
+        "the dates around a change of offset agree with a walk through every half minute",
         arguments: [
             ("Europe/Berlin", "2026-03-29T01:00:00Z"), ("Europe/Berlin", "2026-10-25T01:00:00Z"),
             ("America/New_York", "2026-03-08T07:00:00Z"), ("America/New_York", "2026-11-01T06:00:00Z"),

@@ -112,13 +112,13 @@ struct CalendarScheduleTests {
         await #expect(processExitsWith: .failure) { _ = CalendarSchedule.weekly(on: [], at: .midnight) }
     }
 
-    @Test("a time of day that is none is refused")
+    @Test("an invalid time of day is refused")
     func noTimeOfDay() async {
         await #expect(processExitsWith: .failure) { _ = TimeOfDay(hour: 24) }
         await #expect(processExitsWith: .failure) { _ = TimeOfDay(hour: 0, minute: 60) }
     }
 
-    @Test("a day of the month that is none is refused")
+    @Test("an invalid day of the month is refused")
     func noDayOfMonth() async {
         await #expect(processExitsWith: .failure) { _ = CalendarSchedule.monthly(onDay: 32, at: .midnight) }
     }

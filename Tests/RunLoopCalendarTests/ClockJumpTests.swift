@@ -55,7 +55,7 @@ struct ClockJumpTests {
         }
     }
 
-    @Test("of a calendar's dates, those before a step back come again, and the last one alone does not")
+    @Test("after a step back a calendar's earlier dates come again, and the last one alone does not")
     func stepBack() {
         withSimulation(startingAt: time("2026-11-27T00:00:00Z")) { simulation in
             var fires: [String] = []

@@ -73,7 +73,7 @@ struct ConsoleTests {
         #expect(client.first { $0.loops[1].call == nil && $0.loops[1].state == .asleep } != nil)
     }
 
-    @Test("tasks of two loops that await each other are a cycle, and each says so")
+    @Test("tasks of two loops that await each other are a cycle, and each loop reports it")
     func twoLoops() throws {
         let console = try Console(at: path)
         let threads = ["left", "right"].map { makeThread($0) }
@@ -108,7 +108,7 @@ struct ConsoleTests {
             activities?[1].hasPrefix("awaits task \"left\" (") == true && activities?[1].hasSuffix(" of left") == true)
     }
 
-    @Test("the socket is its user's alone; one on which a process answers is not taken over, a dead one is")
+    @Test("the socket is private to its user; a live socket is not taken over, a dead one is")
     func socket() throws {
         let console = try Console(at: path)
         var status = stat()
@@ -149,7 +149,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("a loop that nobody watches is not asked and records nothing; the end of a loop takes it off the console")
+    @Test("without clients a loop is not queried and does not record; a loop that ends leaves the console")
     func unwatched() throws {
         let console = try Console(at: path, interval: .milliseconds(10))
         let (thread, other) = (makeThread("one"), makeThread("other"))

@@ -22,13 +22,13 @@ struct GrowthTests {
         #expect(growth([5, 5, 5, 5, 5]) == [nil, nil, nil, nil, nil])
     }
 
-    @Test("a line that is new at a later look had no items before")
+    @Test("a line that is new in a later snapshot had no items before")
     func new() {
         #expect(growth([nil, 1, 2, 3]) == [nil, nil, nil, 3])
         #expect(growth([nil, 100, 100, 100, 100]) == [nil, nil, nil, nil, nil])
     }
 
-    @Test("one that falls begins again, however much it rose")
+    @Test("a line that falls begins again, however much it rose")
     func falls() {
         #expect(growth([5, 6, 7, 6, 7, 8, 9]) == [nil, nil, nil, nil, nil, nil, 3])
         #expect(growth([5, 60, 5, 60, 5, 60, 5]) == [nil, nil, nil, nil, nil, nil, nil])
@@ -36,7 +36,7 @@ struct GrowthTests {
         #expect(growth([5, 6, 7, 8, nil, 3, 4, 5]) == [nil, nil, nil, 3, nil, nil, nil, 5])
     }
 
-    @Test("the time of a growth is counted from the last look without it")
+    @Test("the time of a growth is counted from the last snapshot without it")
     func time() {
         var watch = GrowthWatch()
         let line = GrowthWatch.Line(kind: .timer, origin: RunLoop.Origin(file: "App/main.swift", line: 1))

@@ -44,7 +44,7 @@ struct CampaignTests {
 
     // MARK: Findings
 
-    @Test("it continues after a fault, groups faults by their words without numbers, and counts all schedules")
+    @Test("a campaign continues after a fault, groups faults by their words without numbers, and counts all schedules")
     func groups() throws {
         let tally = Tally()
         let result = try run(campaign(640, requiring: ["a number was even", "a number was negative"])) {
@@ -81,7 +81,7 @@ struct CampaignTests {
         }
     }
 
-    @Test("the next campaign replays the findings, says which pass now, and goes on with other schedules")
+    @Test("the next campaign replays the findings, reports which pass now, and continues with other schedules")
     func next() throws {
         let (first, second) = (Tally(), Tally())
         func onlyLucky(_ simulation: Simulation) throws {
@@ -153,7 +153,7 @@ struct CampaignTests {
 
     // MARK: Shards
 
-    @Test("shards try different schedules, together those of the whole, and their results add up", arguments: [1, 10])
+    @Test("shards try different schedules, together all of the campaign, and their results add up", arguments: [1, 10])
     func shards(directories: Int) throws {
         let (all, whole) = (Tally(), Tally())
         func campaign(_ directory: String, _ shard: Campaign.Shard = .whole) -> Campaign {
@@ -249,7 +249,7 @@ struct CampaignTests {
 
     // MARK: Processes
 
-    @Test("in other processes it continues after a trap, and keeps its words")
+    @Test("a campaign in other processes continues after a trap, and keeps its words")
     func processes() throws {
         func run() throws -> Campaign.Result {
             try Campaign("processes", of: Exploration(schedules: 640), in: directory["p"], shard: .whole).run(

@@ -75,7 +75,7 @@ struct CauseTests {
         #expect(cause?.description == "The fault became likely at no single step.")
     }
 
-    @Test("without time nobody looks for it")
+    @Test("a search limit of zero disables the search for the cause")
     func noTime() {
         var exploration = Exploration()
         exploration.longestCauseSearch = .zero

@@ -137,7 +137,7 @@ struct ChanceTests {
         if order.first != 10 { throw Violation(description: "the second came first") }
     }
 
-    @Test("what two hosts send arrives at the same time in any order, and that of each in its own")
+    @Test("packets of two hosts that arrive together come in any order, and packets of one host in the order sent")
     func arrivals() throws {
         let exploration = Exploration(limits: .init(reportsDeadlocks: false, reportsLeaks: false))
         guard case .failed(let finding) = exploration.run({ try race($0) }) else {

@@ -186,7 +186,7 @@ struct ChoiceTests {
             finding.token.departures.count == 1 && finding.token.departures[0].place == "watcher: the file is closed")
     }
 
-    @Test("it may happen when a thread has just been set up")
+    @Test("a possible event may happen when a thread has just been set up")
     func occasionAfterSetUp() throws {
         let result = Exploration(schedules: 200).run { simulation in
             let (isSetUp, hasBegun, isBetween) = (Flag(), Flag(), Flag())

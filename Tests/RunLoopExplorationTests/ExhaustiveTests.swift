@@ -35,7 +35,7 @@ struct ExhaustiveTests {
         #expect(coverage.isComplete && coverage.schedules.count == 2 * count + 1)
     }
 
-    @Test("the number of schedules is that of the departures at the places of each run", arguments: 0...3)
+    @Test("schedules are counted for each number of departures", arguments: 0...3)
     func number(departures: Int) {
         var runs = 0
         let result = ExhaustiveExploration(departures: departures).run { simulation in
@@ -60,7 +60,7 @@ struct ExhaustiveTests {
         #expect("\(finding)".contains("(all by turns)"))
     }
 
-    @Test("a limit leaves it incomplete, except that of the number that there are", arguments: [6, 7, 8])
+    @Test("a limit below the number of schedules leaves the exploration incomplete", arguments: [6, 7, 8])
     func limit(schedules: Int) {
         let result = ExhaustiveExploration(departures: 1, schedules: schedules).run { simulation in
             for index in 0..<6 { _ = simulation.mayHappen("\(index)") }
@@ -72,7 +72,7 @@ struct ExhaustiveTests {
         }
     }
 
-    @Test("a program that does not do the same again is told")
+    @Test("a program that differs when it is repeated is a finding")
     func difference() {
         var runs = 0
         let result = ExhaustiveExploration(departures: 2).run { simulation in

@@ -80,7 +80,7 @@ struct ExplorationTests {
         #expect(explore()?.schedules == finding.schedules)
     }
 
-    @Test("its mended twin passes")
+    @Test("the mended twin of a program with a fault passes")
     func mended() {
         let result = Exploration(schedules: 2000).run { try withdraw($0, isMended: true) }
         guard case .passed(2000) = result else {

@@ -98,7 +98,7 @@ struct HistoryTests {
             })
     }
 
-    @Test("operations that overlap have any order, and one order for all who look")
+    @Test("operations that overlap have any order, the same one for all readers")
     func overlapping() {
         for (first, second) in [(0, 0), (0, 1), (1, 1), (1, 0)] {
             let isLegal = isLegal { _, history in
@@ -143,7 +143,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("a search for an order that takes too long is given up, and says so")
+    @Test("a search for an order that takes too long is given up and reported")
     func givenUp() {
         let illegal = #expect(throws: IllegalHistory.self) {
             try withSimulation { simulation in
@@ -166,7 +166,7 @@ struct HistoryTests {
             })
     }
 
-    @Test("tasks record what they do; an error leaves it open whether it has happened, unless it says that it has not")
+    @Test("tasks record operations; one that throws may have happened, unless its error says that it has not")
     func tasks() {
         struct Refused: Error {}
         struct Broken: Error {}

@@ -62,7 +62,7 @@ struct LastingTokenTests {
         }
     }
 
-    @Test("of unnamed tasks")
+    @Test("unnamed tasks")
     func tasks() throws {
         try check { simulation in
             var (isReady, isUsedTooEarly) = (false, false)
@@ -81,7 +81,7 @@ struct LastingTokenTests {
         }
     }
 
-    @Test("of threads that post to one another")
+    @Test("threads that post to one another")
     func threads() throws {
         try check { simulation in
             let main = simulation.loop.remote
@@ -95,7 +95,7 @@ struct LastingTokenTests {
         }
     }
 
-    @Test("of choices that a task makes")
+    @Test("choices made by a task")
     func choices() throws {
         try check { simulation in
             var losses = 0
@@ -112,7 +112,7 @@ struct LastingTokenTests {
         }
     }
 
-    @Test("of what may happen at any moment")
+    @Test("events that may happen at any moment")
     func occasions() throws {
         try check { simulation in
             let (isOpen, isClosed) = (Flag(), Flag())
@@ -130,7 +130,7 @@ struct LastingTokenTests {
         }
     }
 
-    @Test("of drags")
+    @Test("drags")
     func drags() throws {
         let exploration = Exploration(limits: .init(latestFire: .milliseconds(5)))
         guard
@@ -147,7 +147,7 @@ struct LastingTokenTests {
         #expect(finding.token.departures.map(\.place) == ["main.clock: a drag begins"], "\(finding)")
     }
 
-    @Test("of timers with the same name, each for one fire, from two places")
+    @Test("timers with the same name, each for one fire, from two places")
     func sameNames() throws {
         try check { simulation in
             let fires = Counter()

@@ -108,7 +108,7 @@ struct PlaceTests {
         }.filter { within || $0.contains("cc") && $0.contains("aa") && $0.contains("bb") }
     }
 
-    @Test("other machines go on within a handler, and threads of the same machine do not; without a fault, none does")
+    @Test("other machines run within a handler, and threads of the same machine do not; without a fault, none does")
     func otherMachines() {
         for hasFault in [false, true] {
             var orders: Set<String> = []
@@ -208,7 +208,7 @@ struct PlaceTests {
         #expect(counts == Set(0...most))
     }
 
-    @Test("a write is cut short and goes on, so a crash may come between the parts")
+    @Test("a write is cut short and continued, so a crash may come between the parts")
     func shortWrites() throws {
         let finding = try #require(
             explore(schedules: 1000) { simulation in

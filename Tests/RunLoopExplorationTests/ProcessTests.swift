@@ -14,7 +14,7 @@ private func arguments(for test: String) -> [String] {
 
 @Suite("Exploration in other processes")
 struct ProcessTests {
-    @Test("a trap is found, shrunk and told with its words")
+    @Test("a trap is found, shrunk and reported with its words")
     func trap() throws {
         func explore() -> Exploration.Finding? {
             let result = Exploration(schedules: 200).run(inProcessesFor: "trap", arguments: arguments(for: "trap")) {
@@ -78,7 +78,7 @@ struct ProcessTests {
         #expect(coverage == own && own.schedules.count == 3 && own.schedules[2] > 100, "\(own)")
     }
 
-    @Test("what is learned of the length of a run is known there: the same schedule has the same faults")
+    @Test("other processes know the observed length of a run: one schedule has the same faults everywhere")
     func sameFaults() throws {
         @Sendable func program(_ simulation: Simulation) throws {
             for step in 1...1_000 where simulation.mayHappen("50 %; odd = \(step % 2)") {

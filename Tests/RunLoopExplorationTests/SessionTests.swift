@@ -58,7 +58,7 @@ struct SessionTests {
         #expect(isLegal(operations, with: others))
     }
 
-    @Test("sessions allow a read of an old value by somebody else, which is not linearizable")
+    @Test("sessions allow another client to read an old value, which is not linearizable")
     func stale() {
         let operations: Operations = [("a", .write(1), 1), ("b", .read, 0), ("a", .read, 1), ("b", .read, 1)]
         #expect(isLegal(operations, with: .all))

@@ -39,7 +39,7 @@ struct ShrinkingTests {
         #expect(finding.attempts <= 1000, "\(finding)")
     }
 
-    @Test("another fault of the same kind is not taken for the same, and other numbers are")
+    @Test("shrinking keeps to the fault's words, apart from numbers")
     func sentence() throws {
         // Once cut, the program fails without departures, too, in another way.
         var isCut = false
@@ -55,7 +55,7 @@ struct ShrinkingTests {
         #expect(finding.token.departures.map(\.place) == ["fault 4"], "\(finding)")
     }
 
-    @Test("it ends in time, and tells of its progress")
+    @Test("shrinking ends in time, and reports its progress")
     func limit() throws {
         let told = Mutex<[Exploration.Progress]>([])
         var exploration = Exploration(schedules: 2000, strategies: [.random])
@@ -84,7 +84,7 @@ struct ShrinkingTests {
         #expect(isTold)
     }
 
-    @Test("it ends in time with thousands of departures, of which each is needed")
+    @Test("shrinking ends in time with thousands of departures, each of which is needed")
     func thousands() throws {
         var exploration = Exploration(schedules: 100, strategies: [.random])
         (exploration.longestShrinking, exploration.longestCauseSearch) = (.zero, .zero)

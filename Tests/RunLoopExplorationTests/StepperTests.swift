@@ -149,7 +149,7 @@ struct StepperTests {
         #expect("\(stepper.token)" == "0:a@0=1;b@0=2")
     }
 
-    @Test("a program that is not the same each time is said to be so, and nothing changes")
+    @Test("a program that differs each time is reported, and the place stays")
     func difference() {
         var run = 0
         let stepper = stepper { simulation in
@@ -198,7 +198,7 @@ struct StepperTests {
 
     // MARK: The threads
 
-    @Test("a look shows the time, the threads, and the tasks that can go on")
+    @Test("a place shows the time, the threads, and the tasks that can continue")
     func look() throws {
         let stepper = stepper { simulation in
             let worker = LoopThread(name: "worker") { $0.perform(afterDelay: .seconds(3)) {} }
@@ -229,7 +229,7 @@ struct StepperTests {
 
     // MARK: Commands
 
-    @Test("each command answers, and the others are said to be none")
+    @Test("each command is answered, and unknown commands are refused")
     func commands() {
         let answers = stepper(failing).answers(
             to: "n", "x", "d 0", "t", "?", "x", "X", "g 99", "hello", "g", "n n n", "")
@@ -248,7 +248,7 @@ struct StepperTests {
         #expect(answers.count == 15)
     }
 
-    @Test("it ends at q and at the end of the input")
+    @Test("the console of the stepper ends at q and at the end of the input")
     func end() {
         #expect(stepper().answers(to: "q", "n").count == 3)
         #expect(stepper().answers().count == 3)
@@ -256,7 +256,7 @@ struct StepperTests {
         #expect(stepper().answers(to: "b").last?.hasPrefix("this is the beginning\n") == true)
     }
 
-    @Test("a token that does not fit is told, with its first departure that has not happened")
+    @Test("a token that does not fit is reported with its first departure that did not happen")
     func missing() throws {
         let token = try #require(ScheduleToken("0:reader@1>worker;writer@3>worker;reader@9>worker"))
         let stepper = self.stepper(token)

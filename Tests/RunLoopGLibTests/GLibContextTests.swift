@@ -178,7 +178,7 @@ struct GLibContextTests {
         #expect(isServed)
     }
 
-    @Test("a callback of GLib runs the loop in another mode, to any depth, and GLib goes on there")
+    @Test("a callback of GLib runs the loop in another mode, to any depth, and GLib continues there")
     func runsWithinCallbacks() throws {
         let result = try withGLib { loop, context, _ in
             loop.addCommonMode(drag)
@@ -215,7 +215,7 @@ struct GLibContextTests {
         #expect(result == [0, 5])
     }
 
-    @Test("a handler that runs GLib's own loop: timers, tasks and the context go on, in the mode of the handler's run")
+    @Test("while a handler runs GLib's own loop, timers, tasks and the context continue in the mode of its run")
     func runsOfGLib() throws {
         let words = try withGLib { loop, context, _ in
             let words = Log<String>()

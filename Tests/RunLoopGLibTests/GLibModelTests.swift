@@ -136,7 +136,7 @@ struct GLibModelTests {
     }
 
     @Test(
-        "random programs are called as often beside a busy context, never early, and the context goes on",
+        "random programs are called as often beside a busy context, never early, and the context continues",
         arguments: seeds(usually: 8))
     func programs(seed: UInt64) {
         let alone = onThread {

@@ -137,7 +137,7 @@ extension RunLoop {
     }
 }
 
-@Suite("Children of simulated hosts are as those of the system", .timeLimit(.minutes(2)))
+@Suite("Children of simulated hosts behave like real ones", .timeLimit(.minutes(2)))
 struct ChildTests {
     @Test("a child's ending is reported, and its process number is released", arguments: ChildGround.allCases)
     func ends(ground: ChildGround) throws {
@@ -232,7 +232,7 @@ struct ChildTests {
         #expect(lines == ["ready", "exited with code 5 true", "end"])
     }
 
-    @Test("a program that writes to nobody ends by SIGPIPE", arguments: ChildGround.allCases)
+    @Test("a program that writes to a pipe without a reader ends by SIGPIPE", arguments: ChildGround.allCases)
     func nobodyReads(ground: ChildGround) throws {
         let lines = try ground.run { loop, log in
             let child = try ChildProcess.shell("while :; do echo y; done", output: .pipe)
@@ -281,7 +281,7 @@ struct ChildTests {
         #expect(lines == ["true \(ENOENT)", "true \(ENOENT)", "false \(EINVAL)", "false \(EBADF)"])
     }
 
-    @Test("a child that nobody asks about leaves no zombie", arguments: ChildGround.allCases)
+    @Test("a child whose end is not awaited leaves no zombie", arguments: ChildGround.allCases)
     func abandoned(ground: ChildGround) throws {
         _ = try ground.run { loop, log in
             _ = try ChildProcess.shell("exit 3")
@@ -331,7 +331,7 @@ struct ProcessTests {
         }
     }
 
-    @Test("children of a process that has ended continue, but those of a service are ended", arguments: [false, true])
+    @Test("children continue after their parent has ended, except the children of a service", arguments: [false, true])
     func orphans(isService: Bool) {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)

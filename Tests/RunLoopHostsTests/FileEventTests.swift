@@ -117,7 +117,7 @@ private final class FileBench {
     }
 }
 
-@Suite("File events of simulated hosts are as those of the system", .timeLimit(.minutes(2)))
+@Suite("File events of simulated hosts agree with the system's", .timeLimit(.minutes(2)))
 struct FileEventTests {
     /// - Parameter expected: the events of the other disk.
     private static func steps(

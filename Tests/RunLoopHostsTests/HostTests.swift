@@ -40,7 +40,7 @@ struct HostTests {
         }
     }
 
-    @Test("hosts without addresses leave those of others free, whatever the order")
+    @Test("hosts without addresses get none that another host is given, whatever the order")
     func addresses() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
@@ -142,7 +142,7 @@ struct HostTests {
         }
     }
 
-    @Test("a host that crashes runs nothing more, tells nobody, and starts again with nothing")
+    @Test("a host that crashes runs nothing more, notifies no peer, and starts again with nothing")
     func crashes() {
         final class Witness: Sendable {
             let log: Locked<[String]>
@@ -176,7 +176,7 @@ struct HostTests {
         }
     }
 
-    @Test("the peer of a host that crashed learns of it when it writes: never while it is down, and then by a reset")
+    @Test("the peer of a crashed host gets a reset when it writes after the restart, and no error before")
     func halfOpen() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)

@@ -111,7 +111,7 @@ struct NetworkTests {
         }
     }
 
-    @Test("nobody listens: refused after a round trip; nobody is there: unreachable; a host that is down: no answer")
+    @Test("without a listener: refused after a round trip; without a host: unreachable; a host that is down: no answer")
     func refused() {
         withSimulation { simulation in
             let network = SimulatedNetwork(simulation)

@@ -192,7 +192,7 @@ struct SocketCallTests {
         }
     }
 
-    @Test("descriptors of the real system can be used beside those of a simulated process")
+    @Test("a simulated process can use descriptors of the real system beside its own")
     func descriptorsOfTheSystem() throws {
         try withSimulation { simulation in
             let system = SimulatedNetwork(simulation).system

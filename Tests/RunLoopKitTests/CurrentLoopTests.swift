@@ -49,7 +49,7 @@ struct CurrentLoopTests {
         #expect(results == [true, true, true])
     }
 
-    @Test("a loop lives until its thread ends, and then lets everything go")
+    @Test("a loop lives until its thread ends, and then releases everything")
     func threadEnds() {
         let released = Flag()
         let (loop, posted) = onThread {

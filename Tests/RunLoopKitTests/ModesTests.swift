@@ -26,7 +26,7 @@ struct ModesTests {
         }
     }
 
-    @Test("an item of every mode leaves no single one of them, and the trace says so")
+    @Test("removing an item of every mode from the default or the common modes does nothing and is reported")
     func everyModeStays() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -188,7 +188,7 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("when the registry goes its timers stop, and let their actions go", arguments: Place.allCases)
+    @Test("when the registry is released its timers stop and release their actions", arguments: Place.allCases)
     func deinitialized(_ place: Place) throws {
         try withSimulation { simulation in
             let log = Log<String>()

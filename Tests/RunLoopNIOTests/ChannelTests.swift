@@ -100,7 +100,7 @@ struct ChannelTests {
         try await clients.shutdownGracefully()
     }
 
-    @Test("a task takes the connections of a listener, and gets what the initializer made")
+    @Test("a task takes the connections of a listener, and gets the initializer's results")
     func forTasks() async throws {
         let group = try makeGroup(loops: 2)
         let server = try await RunLoopServerBootstrap(group: group).bind(host: "127.0.0.1", port: 0) { channel in
@@ -143,7 +143,7 @@ struct ChannelTests {
         try await group.shutdownGracefully()
     }
 
-    @Test("a listener whose connections nobody takes accepts few, and an initializer that fails closes one")
+    @Test("a listener whose connections are not taken accepts few, and an initializer that fails closes one")
     func backPressure() async throws {
         let group = try makeGroup(loops: 1)
         let made = Log<String>()
@@ -191,7 +191,7 @@ struct ChannelTests {
         try await group.shutdownGracefully()
     }
 
-    @Test("a port that is in use, and one on which nobody listens, are errors of the system")
+    @Test("a port that is in use, and a port without a listener, are errors of the system")
     func errors() async throws {
         let group = try makeGroup(loops: 1)
         let server = try await echo(on: group).bind(host: "127.0.0.1", port: 0).get()

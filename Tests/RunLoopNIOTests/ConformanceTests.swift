@@ -338,7 +338,7 @@ struct ConformanceTests {
         }
     }
 
-    @Test("a handler that closes the channel just before its output ends is told of that end")
+    @Test("a handler that closes the channel just before its output ends still sees the output end")
     func closedBeforeOutputEnds() throws {
         try withGrounds { theirs, ours in
             var random = SeededGenerator(seed: 0)

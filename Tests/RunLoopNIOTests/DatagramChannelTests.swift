@@ -82,7 +82,7 @@ struct DatagramChannelTests {
         #expect(log.entries.last == "inactive")
     }
 
-    @Test("a connected channel takes plain buffers, and learns that nobody is there")
+    @Test("a connected channel takes plain buffers, and reports a refusal by an absent peer")
     func connected() async throws {
         let group = try makeGroup()
         let log = Log<String>()

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A run loop as an event loop of SwiftNIO")
 struct EventLoopTests {
-    @Test("the clock is that of NIODeadline")
+    @Test("the clock is the clock of NIODeadline")
     func clock() {
         let eventLoop = RunLoop.current.nio
         let before = NIODeadline.now()
@@ -99,7 +99,7 @@ struct EventLoopTests {
         #expect(log.entries.count == 2)
     }
 
-    @Test("actors of the event loop are those of the run loop")
+    @Test("actors of the event loop are actors of the run loop")
     func executor() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -65,7 +65,7 @@ struct PipeChannelTests {
         try await group.shutdownGracefully()
     }
 
-    @Test("input that waits is read before a task that is due: a loop that is late itself times nobody out")
+    @Test("waiting input is read before a task that is due: a late loop times no peer out")
     func lateLoop() async throws {
         let group = try makeGroup()
         let (pair, log) = (DescriptorPair(.pipe), Log<String>())

@@ -189,7 +189,7 @@ struct SimulatedTests {
         #expect(converse(seed: 8, link: link) != log)
     }
 
-    @Test("a port on which nobody listens refuses")
+    @Test("a port without a listener refuses")
     func refused() {
         let log = Log<String>()
         withSimulation { simulation in

@@ -106,7 +106,7 @@ struct TLSChannelTests {
         #expect(served.entries == ["active", "speaks h2 with TLSv1.3, anonymous", "read hello", "inactive"])
     }
 
-    @Test("a certificate of strangers closes the channel before it is active, and both sides learn why")
+    @Test("an untrusted certificate closes the channel before it is active, with the reason on both sides")
     func strangers() async throws {
         let group = try makeGroup()
         let (served, asked) = (Log<String>(), Log<String>())
@@ -118,7 +118,7 @@ struct TLSChannelTests {
         #expect(served.entries == ["refusedByPeer"])
     }
 
-    @Test("a name that cannot be that of a server fails the connecting")
+    @Test("connecting fails for a name that no server can have")
     func impossibleName() async throws {
         let group = try makeGroup()
         let contexts = try Contexts(protocols)

@@ -111,7 +111,7 @@ private func replayToTheEnd(limit: Int, until event: UInt64?) throws {
             text.split(separator: "\n").filter { $0.contains("the recording stopped before") }.count == 1, "\(text)")
     }
 
-    @Test func `the record of a killed process has all until then`() async throws {
+    @Test func `the record of a killed process has all events until its end`() async throws {
         await #expect(processExitsWith: .signal(SIGKILL)) { try recordAndDie(recordOfChild(getppid())) }
         let path = recordOfChild(getpid())
         defer { unlink(path) }
@@ -143,7 +143,7 @@ private func replayToTheEnd(limit: Int, until event: UInt64?) throws {
         }
     }
 
-    @Test func `a part that is missing makes a record a cut one`() throws {
+    @Test func `a record with a missing part is cut`() throws {
         let record = RecordPath()
         var options = RecordingOptions()
         (options.chunkSize, options.partSize) = (256, 8192)

@@ -101,7 +101,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         #expect(flight.bytes == bytes && access("\(path).1", F_OK) != 0)
     }
 
-    @Test func `a replay tells where the program differs`() throws {
+    @Test func `a replay reports the event at which the program differs`() throws {
         let record = RecordPath()
         var visitor: LoopThread?
         _ = try withRecording(to: record.path) { loop in
@@ -123,7 +123,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         #expect(less.divergence?.recorded.hasPrefix("the time") == true, "\(less)")
     }
 
-    @Test func `a replay ends where it is told to, and where the record ends`() throws {
+    @Test func `a replay ends at the given event, or at the end of the record`() throws {
         let record = RecordPath()
         var visitor: LoopThread?
         _ = try withRecording(to: record.path) { loop in
@@ -167,7 +167,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         if outcome.value == nil { Issue.record("\(outcome)") }
     }
 
-    @Test func `at its limit a recording stops and the program goes on`() throws {
+    @Test func `a recording stops at its limit and the program continues`() throws {
         let record = RecordPath()
         var options = RecordingOptions()
         options.chunkSize = 4096
@@ -183,7 +183,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         #expect(outcome.end == .endOfRecord(.limit), "\(outcome)")
     }
 
-    @Test func `without payloads a replay says where it ends`() throws {
+    @Test func `a replay without payloads reports the event at which it ends`() throws {
         let record = RecordPath()
         var options = RecordingOptions()
         options.keepsPayloads = false
@@ -232,7 +232,7 @@ func visit(_ address: Endpoint, connections: Int, pieces: Int, size: Int) -> Loo
         }
     }
 
-    @Test func `what is no record is refused`() throws {
+    @Test func `a file that is not a record is refused`() throws {
         let record = RecordPath()
         for bytes in [[], [UInt8](repeating: 7, count: 10_000)] {
             record.bytes = bytes

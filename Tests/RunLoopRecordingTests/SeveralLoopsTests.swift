@@ -86,7 +86,7 @@ private func exchange(_ loop: RunLoop, loops: Int, posts: Int) throws -> [[Strin
         if outcome.value == nil { Issue.record("\(outcome)") }
     }
 
-    @Test func `which of two loops that wait for each other gets the error is repeated`() throws {
+    @Test func `a replay gives the error to the same one of two loops that wait for each other`() throws {
         @Sendable func run(_ loop: RunLoop) throws -> [[String]] {
             let logs = (0..<2).map { _ in Locked<[String]>([]) }
             let threads = ["a", "b"].map { name in

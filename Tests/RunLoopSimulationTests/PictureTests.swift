@@ -12,7 +12,7 @@ struct PictureTests {
         }
     }
 
-    @Test("each thread has a lane with its whole name, equal times are said once, and a long text is cut")
+    @Test("each thread has a lane with its whole name, equal times are written once, and a long text is cut")
     func threads() {
         withSimulation(traced: true) { simulation in
             let timer = Timer.scheduledTimer(withTimeInterval: .seconds(2), repeats: true) { _ in }

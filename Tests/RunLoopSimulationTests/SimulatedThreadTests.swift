@@ -49,7 +49,7 @@ struct SimulatedThreadTests {
         #expect(second.entries == [1, 2, 3, 4, 5, 6].map(seconds))
     }
 
-    @Test("each thread keeps what is local to it, also across a rest within a handler and a run within a run")
+    @Test("each thread keeps its thread-local values, also across a rest within a handler and a nested run")
     func threadLocals() {
         let log = Log<String>()
         withSimulation { simulation in
@@ -282,7 +282,7 @@ struct SimulatedThreadTests {
         #expect(log.entries == ["child 2.000000000", "parent 2.000000000"])
     }
 
-    @Test("threads that are still at work when the simulation ends are ended, and let everything go")
+    @Test("threads that are still at work when the simulation ends are ended, and release everything")
     func endOfSimulation() {
         let released = Counter()
         let fired = Counter()

@@ -288,7 +288,7 @@ struct SimulationEndTests {
         #expect(errors.entries == ["\(RunLoop.WaitError.loopEnded(loop: "ended"))"])
     }
 
-    @Test("a thread outside of the simulation that joins one of its threads takes nobody's turn")
+    @Test("a thread outside of the simulation that joins one of its threads takes no turn")
     func joinFromOutside() {
         withSimulation { simulation in
             let worker = LoopThread(name: "worker") { loop in

@@ -51,7 +51,7 @@ struct SimulationLifeTests {
         for spinner in spinners { spinner.join() }
     }
 
-    @Test("a line of the trace tells the time, the thread, the mode, and what happened")
+    @Test("a line of the trace has the time, the thread, the mode and the event")
     func traceLines() {
         let trace = withSimulation(traced: true) { simulation in
             let timer = Timer.scheduledTimer(withTimeInterval: .seconds(2), repeats: false) { _ in

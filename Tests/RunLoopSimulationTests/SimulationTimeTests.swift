@@ -126,7 +126,7 @@ struct SimulationTimeTests {
         }
     }
 
-    @Test("runUntilIdle runs until nothing can happen any more, and the time is that of the last thing")
+    @Test("runUntilIdle runs until nothing can happen any more, and the time stays at the last event")
     func idle() {
         withSimulation { simulation in
             var log: [String] = []

@@ -123,7 +123,7 @@ struct WallTimerTests {
         #expect(lines(after: 5, at: 1.5) == ["2.0 at 2.0 missed 0"])
     }
 
-    @Test("Until the next fire, the count is that of the last one")
+    @Test("The count of missed dates stays until the next fire")
     func countStays() {
         let lines = hourly(.skip) { simulation, timer in
             simulation.wallTime = at(2.01)
@@ -152,7 +152,7 @@ struct WallTimerTests {
         }
     }
 
-    @Test("After a sleep of the machine the same holds, and the loop's own time stands still meanwhile")
+    @Test("After a sleep of the machine dates are passed over as well, and the loop's own time stands still meanwhile")
     func machineSleeps() {
         let lines = hourly { simulation, _ in
             simulation.advance(by: .seconds(hour / 2))

@@ -57,7 +57,7 @@ struct TLSConnectionTests {
         }
     }
 
-    @Test("data and the end that come together end a connection that nobody else keeps")
+    @Test("data that arrives with the end closes and releases a connection that only its loop keeps")
     func endWithData() throws {
         try withSimulation { simulation in
             let loop = simulation.loop

@@ -91,7 +91,7 @@ struct TLSFailureTests {
         }
     }
 
-    @Test("a client verifies only the issuer, or nothing, when its context says so")
+    @Test("a client verifies only the issuer, or nothing, if its context is set so")
     func verification() throws {
         let authority = Authority()
         let server = try TLSServerContext(identity: authority.identity())
@@ -127,7 +127,7 @@ struct TLSFailureTests {
         }
     }
 
-    @Test("without an application protocol or a version in common nothing comes of it")
+    @Test("without a common application protocol or version the handshake fails")
     func nothingInCommon() throws {
         let authority = Authority()
         var options = TLSOptions()

@@ -47,7 +47,8 @@ struct TLSMovingTests {
     }
 
     @Test(
-        "its session goes along, also in the middle of the handshake, and every byte comes back", arguments: [0, 5, 12])
+        "a session moves with its connection, also in the middle of the handshake, and every byte comes back",
+        arguments: [0, 5, 12])
     func travels(hops: Int) throws {
         let seed = UInt64.random(in: 0 ... .max)
         let contexts = try Contexts()

@@ -195,7 +195,7 @@ struct CaptureTests {
 
 @Suite("Capturing the main actor", .serialized)
 struct MainActorCaptureTests {
-    @Test("its jobs run on the main loop of the simulation, where its isolation holds")
+    @Test("the main actor's jobs run on the main loop of the simulation, where its isolation holds")
     func captured() {
         withSimulation { simulation in
             simulation.captureExecutors()
@@ -223,7 +223,7 @@ struct MainActorCaptureTests {
         }
     }
 
-    @Test("outside of simulations its jobs run as before, and its isolation holds")
+    @Test("outside of simulations the main actor's jobs run as before, and its isolation holds")
     func outside() async {
         capture()
         let before = await countOnMain()

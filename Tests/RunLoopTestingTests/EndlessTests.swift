@@ -65,7 +65,7 @@ struct EndlessTests {
         }
     }
 
-    @Test("many steps delay nobody, if time passes now and then")
+    @Test("many steps without a pause are no endless work if time passes now and then")
     func manySteps() {
         withSimulation { simulation in
             simulation.captureExecutors()

@@ -55,7 +55,7 @@ struct HostCaptureTests {
         simulation.runUntilIdle()
     }
 
-    @Test("the main actor is that of the main loop of each process, and nothing escapes; every run is the same")
+    @Test("the main actor runs on the main loop of each process, and nothing escapes; every run is the same")
     func mainActor() {
         let traces = (0..<20).map { _ in
             withSimulation(traced: true) { simulation in

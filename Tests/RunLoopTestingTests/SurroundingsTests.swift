@@ -28,7 +28,7 @@ private func realUser() -> uid_t {
 }
 
 /// Code not written for simulations, which asks the C library for the surroundings of its process.
-@Suite("Surroundings of simulated hosts, for the C library")
+@Suite("Environments and users of simulated hosts, for the C library")
 struct SurroundingsTests {
     /// Runs a block on the thread of a simulated host.
     private func run(
@@ -139,7 +139,7 @@ struct SurroundingsTests {
         return "\(String(cString: user.pw_name)) \(user.pw_uid) \(user.pw_gid) \(String(cString: user.pw_dir))"
     }
 
-    @Test("the user is that of the host's process, and users are those of its files")
+    @Test("the user belongs to the host's process, and users come from the host's files")
     func users() {
         let user = ChildProcess.User(900, group: 901, supplementaryGroups: [50, 51])
         let real = [getuid(), geteuid(), getgid(), getegid()]
@@ -179,7 +179,7 @@ struct SurroundingsTests {
         }
     }
 
-    @Test("numbers of processes, groups, the `environ` of C and changes of the user are those of the test's process")
+    @Test("process numbers, groups, C's `environ` and changes of the user belong to the test's process")
     func notCaught() throws {
         typealias Lines = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
         // Its address, because Swift does not let several threads use a variable of C.

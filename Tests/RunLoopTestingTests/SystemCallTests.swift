@@ -21,7 +21,7 @@ private func seconds(of clock: clockid_t) -> Double {
 /// Code not written for simulations, which asks the C library for times, sleeps and random numbers.
 @Suite("Calls of the C library on simulated threads")
 struct SystemCallTests {
-    @Test("who looks for the vDSO is told")
+    @Test("a look for the clocks of the vDSO is reported as an escape")
     func vDSO() throws {
         typealias Find = @convention(c) (UInt) -> UInt
         let find = unsafeBitCast(try #require(dlsym(nil, "getauxval")), to: Find.self)

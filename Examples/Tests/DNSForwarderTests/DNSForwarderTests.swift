@@ -172,7 +172,7 @@ struct DNSForwarderTests {
         }
     }
 
-    @Test("without any server the client learns it after all tries, and equal questions are asked once")
+    @Test("without any server the client gets a failure after all tries, and equal questions are asked once")
     func failure() throws {
         try withSimulation { simulation in
             let scene = try Scene(simulation)

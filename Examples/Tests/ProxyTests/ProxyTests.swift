@@ -199,7 +199,7 @@ struct ProxyTests {
         #expect(accepted == 1)
     }
 
-    @Test("many connections leave little memory behind, and messages that nobody reads stop nobody")
+    @Test("many connections leave little memory behind, and a full standard error blocks none of them")
     func burst() throws {
         let (reading, writing) = makePipe()
         defer { for end in [reading, writing] { close(end) } }

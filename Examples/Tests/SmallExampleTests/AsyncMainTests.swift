@@ -16,12 +16,12 @@ struct AsyncMainTests {
         return text.split(separator: "\n").map(String.init)
     }
 
-    @Test("lives on the main thread's loop that serves it, beside timers and tasks")
+    @Test("AsyncMain runs on the main thread's loop, beside timers and tasks")
     func served() throws {
         #expect(try output(of: "") == ["tick 0", "tick 1", "tick 2", "sum 500500"])
     }
 
-    @Test("a main loop that leaves its jobs waiting says so, once")
+    @Test("a main loop that leaves its jobs waiting reports it once")
     func unserved() throws {
         let lines = try output(of: "unserved")
         #expect(lines.count == 1)

@@ -144,7 +144,7 @@ struct TerminalTests {
         try body(PseudoTerminal(width: 120, height: 30))
     }
 
-    @Test("it shows the loops, obeys keys, follows the size, and leaves the terminal as it was")
+    @Test("runloop-top shows the loops, obeys keys, follows the size, and restores the terminal")
     func keys() {
         run { terminal in
             terminal.start(folder["console"])
@@ -167,7 +167,7 @@ struct TerminalTests {
     }
 
     @Test(
-        "whatever ends it leaves the terminal as it was",
+        "runloop-top restores the terminal, however it ends",
         arguments: [SIGTERM, SIGINT, SIGHUP, SIGSEGV, SIGABRT, SIGTRAP])
     func signals(signal: Int32) {
         run { terminal in
@@ -181,7 +181,7 @@ struct TerminalTests {
         }
     }
 
-    @Test("the end of the daemon ends it, with a sentence and a status")
+    @Test("runloop-top ends with the daemon, with a sentence and a status")
     func endOfDaemon() {
         run { terminal in
             terminal.start(folder["console"])

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The life of a display link")
 struct DisplayLinkLifetimeTests {
-    @Test("it keeps its target, and the loop keeps the link, until it is invalidated (R192, R195)")
+    @Test("a link keeps its target, and the loop keeps the link, until it is invalidated (R192, R195)")
     func strongTarget() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -27,7 +27,7 @@ struct DisplayLinkLifetimeTests {
         }
     }
 
-    @Test("a link that was never added lets everything go with itself")
+    @Test("a link that was never added releases everything with itself")
     func neverAdded() {
         weak var weakStepper: Stepper?
         weak var weakLink: DisplayLink?
@@ -58,7 +58,7 @@ struct DisplayLinkLifetimeTests {
         }
     }
 
-    @Test("invalidate takes it out of all modes, is permanent, and harmless when repeated (R195)")
+    @Test("invalidate takes a link out of all modes, is permanent, and harmless when repeated (R195)")
     func invalidate() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -82,7 +82,7 @@ struct DisplayLinkLifetimeTests {
         }
     }
 
-    @Test("invalidated in the same pass it is not called any more (R195)")
+    @Test("a link invalidated in the same pass is not called any more (R195)")
     func invalidatedInPass() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -95,7 +95,7 @@ struct DisplayLinkLifetimeTests {
         }
     }
 
-    @Test("invalidated inside its call it lets its block go when the call returns (R195)")
+    @Test("a link invalidated inside its call releases its block when the call returns (R195)")
     func invalidatedInside() {
         withSimulation { simulation in
             let loop = simulation.loop

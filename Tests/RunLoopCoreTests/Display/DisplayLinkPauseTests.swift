@@ -9,7 +9,7 @@ import Testing
 struct DisplayLinkPauseTests {
     // MARK: Pausing
 
-    @Test("it is not paused at first; a pause makes up for nothing and drops nothing (R197)")
+    @Test("a link is not paused at first; a pause makes up for nothing and drops nothing (R197)")
     func pause() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -27,7 +27,7 @@ struct DisplayLinkPauseTests {
         }
     }
 
-    @Test("it can be paused before it is added")
+    @Test("a link can be paused before it is added")
     func pausedBeforeAdding() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -51,7 +51,7 @@ struct DisplayLinkPauseTests {
         }
     }
 
-    @Test("paused and resumed inside its call it begins anew with the next frame")
+    @Test("a link paused and resumed inside its call begins anew with the next frame")
     func pausedAndResumedInside() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -106,7 +106,7 @@ struct DisplayLinkPauseTests {
         }
     }
 
-    @Test("removed inside its call it is not called any more; removed and added, in the next frame")
+    @Test("a link removed inside its call is not called any more; removed and added, in the next frame")
     func removedInside() {
         withSimulation { simulation in
             let loop = simulation.loop

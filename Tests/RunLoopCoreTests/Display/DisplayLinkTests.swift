@@ -27,7 +27,7 @@ struct DisplayLinkTests {
         }
     }
 
-    @Test("it is called once in every frame, on its loop's thread, exactly at the frame's date (R196, R198)")
+    @Test("a link is called once in every frame, on its loop's thread, exactly at the frame's date (R196, R198)")
     func everyFrame() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -111,7 +111,7 @@ struct DisplayLinkTests {
 
     // MARK: Modes
 
-    @Test("adding it twice changes nothing, and one removal undoes it (R193, R194)")
+    @Test("adding a link twice changes nothing, and one removal undoes it (R193, R194)")
     func addedTwice() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -126,7 +126,7 @@ struct DisplayLinkTests {
         }
     }
 
-    @Test("in several modes it is called while one of them runs, and each is left by itself (R193, R194)")
+    @Test("a link in several modes is called while one of them runs, and leaves each by itself (R193, R194)")
     func severalModes() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -167,7 +167,7 @@ struct DisplayLinkTests {
         }
     }
 
-    @Test("in the common modes it is called in all of them, and in those that join them later")
+    @Test("a link in the common modes is called in all of them, and in modes that join them later")
     func commonModes() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -184,7 +184,7 @@ struct DisplayLinkTests {
         }
     }
 
-    @Test("it is in one loop at a time; once removed it can be added to another (R193)")
+    @Test("a link is in one loop at a time; once removed it can be added to another (R193)")
     func oneLoopAtATime() {
         withSimulation { outer in
             let first = outer.loop

@@ -76,7 +76,7 @@ struct DroppedFrameTests {
         }
     }
 
-    @Test("a call late by less than a frame is made at once, for its own frame (R198)")
+    @Test("a call that is late by less than a frame is made at once, for its own frame (R198)")
     func lateWithinFrame() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -130,7 +130,7 @@ struct FrameRateTests {
         }
     }
 
-    @Test("set before the first call it changes nothing about that (R205)")
+    @Test("a rate set before the first call does not move that call (R205)")
     func beforeFirstCall() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -26,7 +26,7 @@ private final class Display {
     }
 }
 
-@Suite("Frames that somebody else begins")
+@Suite("Frames reported by a host")
 struct FrameSourceTests {
     @Test("a link is called while each frame is reported, with its date and the next one's")
     func calls() {
@@ -68,7 +68,7 @@ struct FrameSourceTests {
         }
     }
 
-    @Test("30 of 60: a link at half the rate is called in every other frame, also after frames that nobody reported")
+    @Test("30 of 60: a link at half the rate is called in every other frame, also after unreported frames")
     func rates() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -184,7 +184,7 @@ struct FrameSourceTests {
         }
     }
 
-    @Test("a date that lies ahead counts as now, is told, and keeps no later frame from being called")
+    @Test("a future date counts as now, is reported as ignored, and delays no later frame")
     func ahead() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -207,7 +207,7 @@ struct FrameSourceTests {
         }
     }
 
-    @Test("a date that lies ahead is none even before the source has a link")
+    @Test("a future date counts as now even before the source has a link")
     func aheadWithoutLinks() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -264,7 +264,7 @@ struct FrameSourceTests {
         return log
     }
 
-    @Test("a source tells once that no frame has come for its timeout, and that they come again")
+    @Test("a source reports once that no frame has come for its timeout, and that frames come again")
     func stops() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -309,7 +309,7 @@ struct FrameSourceTests {
         }
     }
 
-    @Test("a loop that was busy or in another mode looks for a frame before it tells that they have stopped")
+    @Test("a loop that was busy or in another mode looks for a frame before it reports that frames have stopped")
     func stopsLate() {
         withSimulation { simulation in
             let loop = simulation.loop

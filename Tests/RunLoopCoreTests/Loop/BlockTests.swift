@@ -353,7 +353,7 @@ struct BlockTests {
 
     // MARK: Waiting blocks
 
-    @Test("however many blocks wait for another mode, a pass has one lane to look at")
+    @Test("a pass examines one lane, however many blocks wait for another mode")
     func oneLane() {
         withSimulation { simulation in
             let loop = simulation.loop

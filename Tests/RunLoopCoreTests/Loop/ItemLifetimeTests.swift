@@ -77,7 +77,9 @@ struct ItemLifetimeTests {
         #expect(invalidations == 1)
     }
 
-    @Test("the end of its thread does the same", arguments: makers)
+    @Test(
+        "the end of its thread releases an item that its own handler keeps, and the handler's captures",
+        arguments: makers)
     func endOfThread(maker: Maker) {
         let ends = Counter()
         let thread = LoopThread { loop in

@@ -89,7 +89,7 @@ struct NestedRunTests {
         }
     }
 
-    @Test("so it does if a block or an observer has begun the nested run: it does not sleep until a later timer (R94)")
+    @Test("if a limit passes in a run nested in a block or an observer, the outer run returns without a sleep (R94)")
     func limitPassesBeforeTheSleep() {
         for isBlock in [true, false] {
             withSimulation { simulation in
@@ -152,7 +152,7 @@ struct NestedRunTests {
         }
     }
 
-    @Test("the inner mode is live: its items and observers are called, those of the outer are not (R90)")
+    @Test("items and observers of the inner mode are called, and of the outer mode are not (R90)")
     func innerModeIsLive() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

@@ -35,7 +35,7 @@ struct RunResultTests {
         }
     }
 
-    @Test("an item that goes while observers look on leaves nothing to sleep for")
+    @Test("an item removed by an observer before the sleep leaves nothing to sleep for")
     func lastItemGoesBeforeTheSleep() {
         withObservedLoop { _, loop, log in
             let timer = loop.timer(50) { _ in log("T") }

@@ -190,7 +190,7 @@ struct RunWrapperTests {
         }
     }
 
-    @Test("nextFireDate is that of the earliest timer of the mode, which may have passed (R51)")
+    @Test("nextFireDate is the date of the earliest timer in the mode, and may have passed (R51)")
     func nextFireDate() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -253,7 +253,7 @@ struct StopTests {
         }
     }
 
-    @Test("a post to a loop that has ended says so")
+    @Test("a post to a loop that has ended returns false")
     func postToDeadLoop() {
         let remote = withSimulation { $0.loop.remote }
         #expect(!remote.perform { _ in })

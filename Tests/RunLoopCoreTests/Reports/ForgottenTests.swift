@@ -46,7 +46,9 @@ struct ForgottenTests {
         }
     }
 
-    @Test("it is reported even if the run has nothing to do", arguments: ["timer", "delayed call", "block", "source"])
+    @Test(
+        "a forgotten item is reported even if the run has nothing to do",
+        arguments: ["timer", "delayed call", "block", "source"])
     func nothingToRun(kind: String) {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -95,7 +97,7 @@ struct ForgottenTests {
         }
     }
 
-    @Test("a mode in which the loop has run, nested or before, is not told")
+    @Test("items in a mode in which the loop has run, nested or before, are not reported")
     func modesThatRun() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -156,7 +158,7 @@ struct ForgottenTests {
         #expect(log.entries.isEmpty)
     }
 
-    @Test("the main loop, which its process takes along, tells at the process's end")
+    @Test("the main loop, which ends with its process, reports forgotten items at the process's end")
     func mainLoop() async {
         await #expect(processExitsWith: .success) {
             func run() {

@@ -278,7 +278,7 @@ struct DescriptorSourceTests {
         }
     }
 
-    @Test("the end of the loop lets its sources go")
+    @Test("the end of the loop releases its sources")
     func endOfLoop() throws {
         let pair = DescriptorPair()
         weak var kept: DescriptorSource?

@@ -186,7 +186,7 @@ struct ObserverTests {
         #expect(log.text == "E")
     }
 
-    @Test("an invalidated observer lets its handler go")
+    @Test("an invalidated observer releases its handler")
     func letsGo() {
         withSimulation { simulation in
             weak var kept: Token?

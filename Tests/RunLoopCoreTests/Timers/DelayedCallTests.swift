@@ -292,7 +292,7 @@ struct DelayedCallTests {
         }
     }
 
-    @Test("the end of the loop lets pending calls and their targets go without making them (R6)")
+    @Test("the end of the loop releases pending calls and their targets without making them (R6)")
     func endOfLoop() {
         let log = Log<String>()
         weak var kept: Player?
@@ -442,7 +442,7 @@ struct DelayedCallTests {
         onThread { call.cancel() }
     }
 
-    @Test("a call whose loop ends while it is made goes with it")
+    @Test("a call whose loop ends while it is made is released with the loop")
     func loopEndsInCall() {
         let log = Log<String>()
         withSimulation { simulation in

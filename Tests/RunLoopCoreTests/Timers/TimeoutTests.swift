@@ -43,7 +43,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("a timeout that nobody overrides does nothing")
+    @Test("a Timeout that is not subclassed expires without effect")
     func bare() {
         withSimulation { simulation in
             let timeout = Timeout()
@@ -54,7 +54,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("one expires only while one of its modes runs, and is not late in any other")
+    @Test("a timeout expires only while one of its modes runs, and is not late in any other")
     func modes() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -109,7 +109,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("one that is added again moves, and joins the modes")
+    @Test("a timeout that is added again moves, and joins the modes")
     func addedAgain() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -124,7 +124,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("one that is cancelled in a pass that has begun does not expire")
+    @Test("a timeout that is cancelled in a pass that has begun does not expire")
     func cancelledInPass() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -141,7 +141,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("in its own call one can be moved, added, cancelled, and moved and cancelled")
+    @Test("a timeout can be moved, added, cancelled, and moved and cancelled in its own call")
     func inOwnCall() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -167,7 +167,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("one is not called again before its call has returned, not even in a nested run")
+    @Test("a timeout is not called again before its call has returned, not even in a nested run")
     func nested() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -187,7 +187,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("one goes to another loop of its thread in its own call, and is cancelled there from elsewhere")
+    @Test("a timeout moves to another loop of its thread in its own call, and is cancelled there from elsewhere")
     func toAnotherLoop() {
         withSimulation { outer in
             let (loop, log) = (outer.loop, Log<String>())
@@ -213,7 +213,7 @@ struct TimeoutTests {
 
     // MARK: Ownership
 
-    @Test("the loop does not keep one: it goes with its last reference, and does not expire")
+    @Test("the loop does not keep a timeout, which is released with its last reference and does not expire")
     func released() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -228,7 +228,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("one that is released in its own call goes when the call has returned", arguments: [false, true])
+    @Test("a timeout that is released in its own call is freed when the call has returned", arguments: [false, true])
     func releasedInOwnCall(isMoved: Bool) {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -245,7 +245,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("one that another releases in the same pass does not expire, even if the pass has set it aside")
+    @Test("a timeout that another releases in the same pass does not expire, even if the pass has set it aside")
     func releasedInPass() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -266,7 +266,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("the end of its loop invalidates one, and leaves it to its holder")
+    @Test("the end of its loop invalidates a timeout, and leaves it to its holder")
     func endOfLoop() {
         let log = Log<String>()
         let session = Session { _ in log("expired") }
@@ -292,7 +292,7 @@ struct TimeoutTests {
         #expect(log.text == "second gone")
     }
 
-    @Test("one whose loop ends in its own call is invalid, and the loop is left alone")
+    @Test("a timeout whose loop ends in its own call is invalid, and the loop is left alone")
     func loopEndsInCall() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -311,7 +311,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("an invalid one is out of its loop for good, and the trace says that it was added")
+    @Test("an invalid timeout is out of its loop for good, and adding it is reported")
     func invalidated() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -354,7 +354,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("one that is not scheduled may be released on any thread")
+    @Test("a timeout that is not scheduled may be released on any thread")
     func releasedElsewhere() {
         withSimulation { simulation in
             nonisolated(unsafe) var session: Session? = Session()
@@ -365,7 +365,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("one that is added to a second loop traps")
+    @Test("a timeout that is added to a second loop traps")
     func otherLoop() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             func addTwice() {
@@ -409,7 +409,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("a flight knows the call that has added a timeout, and the one that has moved it")
+    @Test("a flight records the call that added a timeout, and the call that moved it")
     func causes() throws {
         try withSimulation { simulation in
             let loop = simulation.loop

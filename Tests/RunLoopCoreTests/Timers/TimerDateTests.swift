@@ -120,7 +120,7 @@ struct TimerDateTests {
         }
     }
 
-    @Test("on an invalid timer nothing happens (R134)")
+    @Test("setting the date of an invalid timer does nothing (R134)")
     func invalid() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -70,7 +70,7 @@ struct TimerFireTests {
         }
     }
 
-    @Test("a one-shot is invalidated by it, even before its date (R145)")
+    @Test("firing a one-shot by hand invalidates it, even before its date (R145)")
     func oneShot() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
@@ -86,7 +86,7 @@ struct TimerFireTests {
         }
     }
 
-    @Test("nothing happens on an invalid timer (R146)")
+    @Test("firing an invalid timer by hand does nothing (R146)")
     func invalid() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

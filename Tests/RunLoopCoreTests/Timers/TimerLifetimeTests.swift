@@ -133,7 +133,7 @@ struct TimerLifetimeTests {
         }
     }
 
-    @Test("invalidate lets the block go at once, even if the timer itself is kept (R139)")
+    @Test("invalidate releases the block at once, even if the timer itself is kept (R139)")
     func blockIsReleased() {
         withSimulation { simulation in
             weak var weakToken: Token?
@@ -149,7 +149,7 @@ struct TimerLifetimeTests {
         }
     }
 
-    @Test("invalidate inside the callback lets the block go when the callback returns (R139)")
+    @Test("invalidate inside the callback releases the block when the callback returns (R139)")
     func blockIsReleasedAfterCallback() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -169,7 +169,7 @@ struct TimerLifetimeTests {
         }
     }
 
-    @Test("a timer that was never scheduled lets everything go with itself (R140)")
+    @Test("a timer that was never scheduled releases everything with itself (R140)")
     func neverScheduled() {
         weak var weakTicker: Ticker?
         weak var weakTimer: Timer?
@@ -301,7 +301,7 @@ struct TimerLifetimeTests {
         }
     }
 
-    @Test("the end of the loop lets its timers go without calling them (R6)")
+    @Test("the end of the loop releases its timers without calling them (R6)")
     func endOfLoop() {
         let log = Log<String>()
         weak var weakTimer: Timer?

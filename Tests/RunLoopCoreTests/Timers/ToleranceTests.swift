@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Tolerance")
 struct ToleranceTests {
-    @Test("a timer's tolerance is zero unless set, and reads back (R148)")
+    @Test("a timer's tolerance is zero by default, and reads back (R148)")
     func readsBack() {
         let timer = Timer(fire: ms(10), interval: .zero, repeats: false) { _ in }
         #expect(timer.tolerance == .zero)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Histograms")
 struct HistogramTests {
-    @Test("quantiles are those of the durations, rounded up by at most a quarter", arguments: 0..<8)
+    @Test("quantiles are rounded up from the recorded durations by at most a quarter", arguments: 0..<8)
     func quantiles(seed: UInt64) {
         var state = seed &* 6_364_136_223_846_793_005 &+ 1
         var histogram = Histogram()

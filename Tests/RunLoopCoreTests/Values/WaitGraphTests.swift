@@ -10,7 +10,7 @@ struct WaitGraphTests {
         return graph.cycles
     }
 
-    @Test("a chain, a fan and a diamond have none")
+    @Test("a chain, a fan and a diamond have no cycle")
     func none() {
         #expect(cycles([]) == [])
         #expect(cycles((0..<10_000).map { ($0, $0 + 1) }) == [])
@@ -25,7 +25,7 @@ struct WaitGraphTests {
         #expect(cycles([(1, 2), (2, 3), (3, 1), (2, 1)]) == [[1, 2]])
     }
 
-    @Test("it finds a cycle exactly where a search from every task does", arguments: 0..<20)
+    @Test("a cycle is found exactly where a search from every task finds one", arguments: 0..<20)
     func model(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         for _ in 0..<50 {

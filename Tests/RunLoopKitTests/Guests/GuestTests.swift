@@ -49,7 +49,7 @@ struct GuestTests {
         }
     }
 
-    @Test("an idle guest wakes nobody, and its pass leaves it idle")
+    @Test("an idle guest does not wake its host, and a pass leaves it idle")
     func idle() {
         let readable: [Bool] = onThread {
             let visit = try! Visit()
@@ -376,7 +376,7 @@ struct GuestTests {
         #expect(found == [true, true, true, true, true, true])
     }
 
-    @Test("a handler may run the loop, which sleeps there, and the host goes on afterwards")
+    @Test("a handler may run the loop, which sleeps there, and the host continues afterwards")
     func nestedRun() {
         let log: [String] = onThread {
             let visit = try! Visit()
@@ -428,7 +428,7 @@ struct GuestTests {
         #expect(log == ["begins", "inner 2", "slept", "later", "idle"])
     }
 
-    @Test("a stop of any thread is the result of the next run, and an empty mode that of each")
+    @Test("a stop by any thread is the result of the next run, and an empty mode the result of every run")
     func results() {
         let results: [RunLoop.RunResult] = onThread {
             let visit = try! Visit()

@@ -34,7 +34,7 @@ private final class JointWait {
 
 @Suite("A function that waits in a loop's place")
 struct PollFunctionTests {
-    @Test("it waits for the loop's dates, exactly and never early, for its descriptors and for other threads")
+    @Test("a poll function waits exactly until the loop's dates, and for its descriptors and other threads")
     func waits() {
         let words: String = onThread {
             let loop = RunLoop.current
@@ -70,7 +70,7 @@ struct PollFunctionTests {
         #expect(words == "date descriptor post stopped 0")
     }
 
-    @Test("what it finds elsewhere ends the loop's sleep, and a block that it posts is performed in the same pass")
+    @Test("other events that a poll function finds end the loop's sleep, and its posted blocks run in the same pass")
     func elsewhere() {
         let (passes, found): (Int, Int) = onThread {
             let loop = RunLoop.current
@@ -83,7 +83,7 @@ struct PollFunctionTests {
         #expect(passes == 1 && found == 1)
     }
 
-    @Test("a loop that has something to do in each pass has it look, and one in another mode waits by itself")
+    @Test("a busy loop calls the poll function without a wait, and a run in another mode does not call it")
     func looks() {
         let counts: [Int] = onThread {
             let loop = RunLoop.current
@@ -105,7 +105,7 @@ struct PollFunctionTests {
         #expect(counts[0] == 0 && counts[1] >= 5 && counts[2...] == [0, counts[1], 0], "\(counts)")
     }
 
-    @Test("it may be taken away, and a loop without a system has none")
+    @Test("a poll function can be removed, and a loop without a system ignores one")
     func removal() {
         let fires: Int = onThread {
             let loop = RunLoop.current
@@ -124,7 +124,7 @@ struct PollFunctionTests {
         }
     }
 
-    @Test("a second one traps")
+    @Test("a second poll function traps")
     func second() async {
         await #expect(processExitsWith: .failure) {
             onThread {

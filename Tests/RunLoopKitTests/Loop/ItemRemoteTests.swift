@@ -101,7 +101,7 @@ struct ItemRemoteTests {
         #expect(results == [true, true, true, true, true])
     }
 
-    @Test("invalidating a timer on its own thread tells its remote")
+    @Test("invalidating a timer on its own thread invalidates its remote")
     func timerTellsRemote() {
         let results = onThread {
             let timer = Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in }

@@ -74,7 +74,7 @@ struct RemoteTests {
         #expect(result == (.finished, 1))
     }
 
-    @Test("perform on a loop that has ended says so and lets the block go")
+    @Test("perform on a loop that has ended returns false and releases the block")
     func ended() {
         let thread = LoopThread { _ in }
         thread.join()
@@ -234,7 +234,7 @@ struct RemoteTests {
         }
     }
 
-    @Test("isWaiting tells that a loop sleeps, and that it does not while a callback is under way (R5)")
+    @Test("isWaiting is true while a loop sleeps, and false while a callback is under way (R5)")
     func isWaiting() {
         let goOn = Flag()
         let isInside = Flag()

@@ -164,7 +164,7 @@ struct TrapTests {
         #expect(isSaid)
     }
 
-    @Test("a simulation's time moved by a thread that is none of its own")
+    @Test("a simulation's time moved by a foreign thread")
     func simulationElsewhere() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             func advanceElsewhere() {

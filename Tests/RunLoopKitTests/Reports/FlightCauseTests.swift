@@ -18,7 +18,7 @@ struct FlightCauseTests {
 
     // MARK: Tasks
 
-    @Test("tasks are told apart, by name, line and number, with their polls and wakes")
+    @Test("tasks are distinguished by name, line and number, with their polls and wakes")
     func tasks() throws {
         let line = RunLoop.Origin(line: #line + 4)
         let flight = try record { simulation in

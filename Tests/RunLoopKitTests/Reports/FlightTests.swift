@@ -63,7 +63,7 @@ struct FlightTests {
         #expect(Set(modes).count == 2, "\(modes)")
     }
 
-    @Test("an observer that hears of the end of a sleep is not charged with the sleep")
+    @Test("an observer called at the end of a sleep is not charged with the sleep")
     func observedSleep() throws {
         let flight = try record { simulation in
             let observer = Observer(activities: [.beforeWaiting, .afterWaiting]) { _, _ in
@@ -335,7 +335,7 @@ struct FlightTests {
         return Array(bytes.prefix(count))
     }
 
-    @Test("a thread reads a flight while the loop goes on")
+    @Test("a thread reads a flight while the loop continues")
     func whileItGoesOn() throws {
         let memory = Locked<FlightRecorder.Memory?>(nil)
         let thread = LoopThread(name: "busy") { loop in
@@ -369,7 +369,7 @@ struct FlightTests {
         #expect(text.split(separator: "\n").count { $0.contains("thread_name") } == 2)
     }
 
-    @Test("a loop whose recorder has gone records nothing, and another one may begin")
+    @Test("a loop whose recorder was released records nothing, and another recorder may begin")
     func replaced() throws {
         try withSimulation { simulation in
             var recorder: FlightRecorder? = try FlightRecorder(simulation.loop, events: 64)
@@ -386,7 +386,7 @@ struct FlightTests {
         }
     }
 
-    @Test("a loop continues when another program truncates the file of its flight, and says so once")
+    @Test("a loop continues when another program truncates the file of its flight, and reports it once")
     func truncated() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             try truncateFlight()

@@ -31,7 +31,7 @@ struct S01TargetTests {
         }
     }
 
-    @Test("a one-shot lets its target go when it has fired")
+    @Test("a one-shot releases its target when it has fired")
     func oneShot() {
         withStory { simulation, story in
             Timer.scheduledTimer(

@@ -96,7 +96,7 @@ struct S13DelayedCallTests {
         }
     }
 
-    @Test("on a thread whose loop does not run the call is never made; the receiver goes with the thread")
+    @Test("on a thread whose loop does not run the call is never made; the receiver is released with the thread")
     func deadThread() {
         let (isMade, isGone) = (Flag(), Flag())
         let wasKept = onThread {

@@ -51,7 +51,8 @@ struct S15SecondaryThreadTests {
         }
     }
 
-    @Test("after invalidate the timer lets the proxy go, the loop has nothing left, and the owner goes with the thread")
+    @Test(
+        "after invalidate the timer releases the proxy, the loop has nothing left, and the owner ends with the thread")
     func order() {
         withStory { simulation, story in
             let (threads, timers): (Log<UInt>, Log<Weak<Timer>>)

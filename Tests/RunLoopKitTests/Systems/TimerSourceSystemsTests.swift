@@ -195,7 +195,8 @@ struct S8Tests {
     }
 
     @Test(
-        "one that does not repeat cancels itself after its callback, and lets its block go", arguments: Place.allCases)
+        "a source that does not repeat cancels itself after its callback, and releases its block",
+        arguments: Place.allCases)
     func once(_ place: Place) throws {
         try withSimulation { simulation in
             let log = Log<String>()
@@ -409,7 +410,7 @@ struct S14Tests {
         }
     }
 
-    @Test("ours can be cancelled, which lets its owner go", arguments: Place.allCases)
+    @Test("cancelling a delayed block releases its owner", arguments: Place.allCases)
     func cancelled(_ place: Place) {
         withSimulation { simulation in
             let log = Log<String>()

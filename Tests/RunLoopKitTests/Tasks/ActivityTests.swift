@@ -155,7 +155,7 @@ struct ActivityTests {
         }
     }
 
-    @Test("nor does a task whose jobs come by way of a source keep the loop awake", arguments: choices)
+    @Test("an observing task whose jobs come by way of a source does not keep the loop awake", arguments: choices)
     func awakeBySource(_ activities: RunLoop.Activity) {
         let told = withSimulation { simulation in
             let loop = simulation.loop
@@ -169,7 +169,7 @@ struct ActivityTests {
         #expect(told.count <= 2 * observed(activities).count + 5)
     }
 
-    @Test("nor do several such tasks keep one another awake", arguments: choices)
+    @Test("several observing tasks do not keep one another awake", arguments: choices)
     func awakeTogether(_ activities: RunLoop.Activity) {
         let told = withSimulation { simulation in
             let loop = simulation.loop
@@ -184,7 +184,7 @@ struct ActivityTests {
         #expect(told.count <= 4 * observed(activities).count + 5)
     }
 
-    @Test("a run ends when nothing else is left, though a task waits to be told of that", arguments: choices)
+    @Test("a run ends when nothing else is left, though a task awaits its activities", arguments: choices)
     func finishes(_ activities: RunLoop.Activity) {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -204,7 +204,7 @@ struct ActivityTests {
         }
     }
 
-    @Test("a loop that never sleeps tells, too")
+    @Test("a loop that never sleeps delivers activities, too")
     func busy() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -250,7 +250,7 @@ struct ActivityTests {
         }
     }
 
-    @Test("nothing is lost or told twice, wherever waits are cancelled")
+    @Test("no activity is lost or delivered twice, wherever waits are cancelled")
     func cancelled() {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SeededGenerator(seed: seed)
@@ -289,7 +289,7 @@ struct ActivityTests {
         }
     }
 
-    @Test("a second task is refused, and the loop lets the observer go with the sequence")
+    @Test("a second task is refused, and the loop releases the observer with the sequence")
     func second() {
         withSimulation { simulation in
             let loop = simulation.loop

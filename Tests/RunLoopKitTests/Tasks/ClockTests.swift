@@ -26,7 +26,7 @@ struct ClockTests {
         }
     }
 
-    @Test("a sleep until now or earlier does not wait, and lets nobody else run")
+    @Test("a sleep until now or earlier neither waits nor yields")
     func past() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -43,7 +43,7 @@ struct ClockTests {
         }
     }
 
-    @Test("clocks of a loop have one identity, whatever their modes, and those of two loops have two")
+    @Test("clocks of one loop are equal, whatever their modes, and clocks of two loops differ")
     func clocks() {
         withSimulation { simulation in
             let loop = simulation.loop

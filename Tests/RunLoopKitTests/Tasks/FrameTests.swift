@@ -51,7 +51,7 @@ struct FrameTests {
     }
 
     @Test(
-        "a task that comes late gets at once the newest frame, which tells how many were lost, and is back on the frames"
+        "a late task gets at once the newest frame, with the number of lost frames, and is back on the frames"
     )
     func late() {
         let every = frames { loop, count in
@@ -96,7 +96,7 @@ struct FrameTests {
         }
     }
 
-    @Test("no frame is lost or told twice, wherever waits are cancelled and however late the task comes")
+    @Test("no frame is lost or delivered twice, wherever waits are cancelled and however late the task comes")
     func random() {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SeededGenerator(seed: seed)

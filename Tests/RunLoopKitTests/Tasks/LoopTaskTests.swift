@@ -139,7 +139,7 @@ struct LoopTaskTests {
         try await comesTrue { isGoingOn.isSet }
     }
 
-    @Test("a thread ends though a task of its loop goes on for ever, elsewhere")
+    @Test("a thread ends though a task of its loop continues elsewhere for ever")
     func goesOn() async throws {
         let (mayEnd, hasEnded) = (Flag(), Flag())
         let thread = LoopThread(name: "short") { loop in

@@ -90,7 +90,7 @@ struct RateLimiterTests {
         }
     }
 
-    @Test("when nobody waits any more, nothing is scheduled")
+    @Test("when no task waits any more, nothing is scheduled")
     func idle() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -484,7 +484,7 @@ struct ScopeTests {
         #expect(ContinuousClock.now - start >= .milliseconds(16))
     }
 
-    @Test("a task started in a scope that has ended traps, and says so")
+    @Test("starting a task in a scope that has ended traps with a sentence")
     func tooLate() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try await withLoop { loop in

@@ -54,7 +54,7 @@ struct ShieldTests {
         #expect(words == ["clean 3", "CancellationError 3"])
     }
 
-    @Test("a shield has its own limit, and tells that it has passed although its caller is cancelled")
+    @Test("a shield has its own limit, and reports that it has passed although its caller is cancelled")
     func limit() {
         let words = words { loop, log in
             do {

@@ -32,7 +32,7 @@ struct TickTests {
         #expect(ticks(every: .seconds(10)) == ["10.0+0@10.0"])
     }
 
-    @Test("a task that comes late gets one tick that tells how many it missed, and is back on its dates")
+    @Test("a late task gets one tick with the number of missed ones, and is back on its dates")
     func missed() {
         let ticks = ticks(every: .seconds(2)) { loop, count in
             if count == 1 { try await loop.clock.sleep(for: .seconds(5)) }

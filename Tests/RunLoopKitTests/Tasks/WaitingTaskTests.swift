@@ -40,7 +40,7 @@ struct WaitingTaskTests {
         }
     }
 
-    @Test("a task that waits for something else says nothing; one that is about to run says so")
+    @Test("a dump marks a task that is about to run, and not one that waits for something else")
     func elsewhere() {
         withSimulation { simulation in
             let loop = simulation.loop

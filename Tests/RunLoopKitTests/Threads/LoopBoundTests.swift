@@ -38,7 +38,7 @@ struct LoopBoundTests {
         }
     }
 
-    @Test("on the loop's thread the value goes with the last reference")
+    @Test("on the loop's thread the value is released with the last reference")
     func releasedHere() {
         onThread {
             let isGone = Flag()

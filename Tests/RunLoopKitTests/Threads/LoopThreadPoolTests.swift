@@ -335,7 +335,7 @@ struct LoopThreadPoolTests {
         }
     }
 
-    @Test("a pool that is asked to end by nobody lets a join starve it, and does not hang")
+    @Test("joining a pool that was not stopped returns on virtual time once the pool starves")
     func joinWithoutStop() {
         withSimulation { simulation in
             let pool = LoopThreadPool(maximumThreads: 1)

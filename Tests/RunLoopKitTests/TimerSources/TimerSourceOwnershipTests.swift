@@ -60,7 +60,7 @@ struct TimerSourceOwnershipTests {
         withExtendedLifetime(source) {}
     }
 
-    @Test("cancel on the loop lets the handler go before it returns, unless it runs")
+    @Test("cancel on the loop releases the handler before it returns, unless it runs")
     func cancelLetsGo() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -80,7 +80,7 @@ struct TimerSourceOwnershipTests {
         }
     }
 
-    @Test("replacing the handler lets the old one go before it returns, unless it runs")
+    @Test("replacing the handler releases the old one before it returns, unless it runs")
     func replaceLetsGo() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -221,7 +221,7 @@ struct TimerSourceOwnershipTests {
         #expect(!item.isPending)
     }
 
-    @Test("a source that its loop never knew lets its handlers go when it is cancelled after the loop's end")
+    @Test("a source that its loop never knew releases its handlers when it is cancelled after the loop's end")
     func unknownToEndedLoop() {
         let released = Counter()
         let thread = LoopThread { _ in }

@@ -402,7 +402,7 @@ struct TimerSourceScheduleTests {
 
     // MARK: Handlers
 
-    @Test("fires while there is no event handler are counted as delivered to nobody", arguments: Place.allCases)
+    @Test("fires without an event handler are not counted for a later handler", arguments: Place.allCases)
     func withoutHandler(_ place: Place) {
         withSimulation { simulation in
             let log = Log<String>()

@@ -9,7 +9,7 @@ import Testing
 /// Signals to children, children without a waiter, and systems without process descriptors.
 @Suite("Life of a child", .timeLimit(.minutes(15)))
 struct ChildLifeTests {
-    @Test("a signal reaches the child until it is reaped, and nobody after that")
+    @Test("a signal reaches the child until it is reaped, and no process after that")
     func kill() throws {
         let child = try ChildProcess.spawn(.named("sleep"), arguments: ["1000"])
         #expect(throws: SystemError.self) { try child.kill(Signal(rawValue: 1000)) }
@@ -68,7 +68,7 @@ struct ChildLifeTests {
         #expect(eventually { !isChild(pid) })
     }
 
-    @Test("a child whose status somebody else has taken is lost, and its number is left alone")
+    @Test("a child whose status was taken by other code is lost, and its number is left alone")
     func lost() async {
         await #expect(processExitsWith: .success) {
             onThread {

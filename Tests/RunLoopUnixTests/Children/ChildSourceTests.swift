@@ -9,12 +9,12 @@ import Testing
 /// Events of a loop for the end of a child.
 @Suite("Child sources", .timeLimit(.minutes(15)))
 struct ChildSourceTests {
-    @Test("a status tells a code from a signal", arguments: [0, 1, 7, 255])
+    @Test("a status distinguishes a code from a signal", arguments: [0, 1, 7, 255])
     func codes(code: Int32) throws {
         #expect(try end(of: shell("exit \(code)")) == .exited(code))
     }
 
-    @Test("a status tells which signal has ended the child")
+    @Test("a status has the signal that has ended the child")
     func signals() throws {
         let ended = try end(of: shell("kill -TERM $$"))
         #expect(ended == .signalled(.terminate, coreDumped: false))
@@ -142,7 +142,7 @@ struct ChildSourceTests {
         #expect(released.value == 2)
     }
 
-    @Test("a loop in a simulation hears of a child's end, and its time does not move for it")
+    @Test("a loop in a simulation is notified of a child's end, and its time does not move for it")
     func simulation() throws {
         let child = try shell("exit 4")
         #expect(eventually { isZombie(child.processIdentifier) })
@@ -155,7 +155,7 @@ struct ChildSourceTests {
         }
     }
 
-    @Test("fifty children that end at once are each heard of once")
+    @Test("fifty children that end at once are each reported once")
     func many() throws {
         var codes: [Int32] = []
         let loop = RunLoop.current

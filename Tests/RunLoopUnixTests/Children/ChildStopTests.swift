@@ -38,7 +38,7 @@ struct ChildStopTests {
         #expect(try !child.kill())
     }
 
-    @Test("a signal reaches nobody but the child, if it has no group of its own")
+    @Test("a signal reaches only the child, if it has no group of its own")
     func noGroup() throws {
         let child = try family("sleep 1000 & echo $!; exec sleep 1000", .inherit)
         #expect(try child.kill(.kill))
@@ -152,7 +152,7 @@ struct ChildStopTests {
         input.close()
     }
 
-    @Test("a remote that many threads use while the child is reaped reaches nobody else")
+    @Test("a remote that many threads use while the child is reaped signals no other process")
     func remoteRace() throws {
         for _ in 0..<20 {
             let child = try ChildProcess.spawn(.named("true"), group: .newGroup)

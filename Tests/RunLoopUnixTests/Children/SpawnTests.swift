@@ -153,7 +153,7 @@ struct SpawnTests {
         #expect(throws: SystemError.self) { try ChildProcess.User(named: "root\0") }
     }
 
-    @Test("a child has limits of its own, which it cannot raise, and one that cannot be set is an error that says so")
+    @Test("a child has limits of its own, which it cannot raise; a limit that cannot be set is an error")
     func limits() throws {
         let child = try ChildProcess.spawn(
             .path("/bin/sh"), arguments: ["-c", "ulimit -n; ulimit -Hn; ulimit -Sc; ulimit -Ht"], standardOutput: .pipe,

@@ -368,7 +368,7 @@ struct ConnectingToHostsTests {
     }
 
     @Test(
-        "an attempt that is cancelled tells nobody, lets everything go, and leaves no socket", arguments: Stage.allCases
+        "a cancelled attempt calls no completion, releases everything, and leaves no socket", arguments: Stage.allCases
     )
     func cancelling(stage: Stage) throws {
         try withBench([hole6, hole4]) { simulation, bench in
@@ -404,7 +404,7 @@ struct ConnectingToHostsTests {
         }
     }
 
-    @Test("an attempt that has failed in the call itself and is cancelled tells nobody", arguments: [false, true])
+    @Test("an attempt that has failed at once and is then cancelled calls no completion", arguments: [false, true])
     func cancelledFailure(isCancelled: Bool) throws {
         try withSimulation { simulation in
             var outcomes = 0
@@ -552,7 +552,7 @@ extension ConnectingToHostsTests {
             }
         }
 
-        @Test("the timeout is that of a try, and between tries nothing is open")
+        @Test("the timeout is for each try, and between tries nothing is open")
         func timeoutOfATry() throws {
             try withBench([hole4]) { simulation, bench in
                 let hole = try BlackHole(hole4)
@@ -583,7 +583,7 @@ extension ConnectingToHostsTests {
             }
         }
 
-        @Test("a try that would begin at the total timeout or later does not, and nobody waits for it")
+        @Test("a try that would begin at the total timeout or later is not made, and not waited for")
         func totalTimeoutInADelay() throws {
             try withClosedPort { port in
                 withBench([closed4]) { simulation, bench in

@@ -282,7 +282,7 @@ struct ConnectionTests {
 
     // MARK: Streams
 
-    @Test("the ends of two pipes are a connection, and a pipe that nobody reads any more is an error")
+    @Test("the ends of two pipes are a connection, and a pipe without a reader is an error")
     func pipes() throws {
         try withSimulation { simulation in
             let (into, out) = (makePipe(), makePipe())

@@ -215,7 +215,7 @@ struct RelayTests {
         #expect(direction.move() == nil && direction.hasEnded && sink.hasEnded())
     }
 
-    @Test("a socket that nobody reads is an error of the relay and no signal, for copied and for spliced pieces")
+    @Test("a socket without a reader is an error of the relay and no signal, for copied and for spliced pieces")
     func brokenSink() throws {
         for size in [10, 32 * 1024] {
             let (first, second) = (makeSockets(), makeSockets())
@@ -242,7 +242,8 @@ struct RelayTests {
         }
     }
 
-    @Test("a side that answers and closes before it has read everything is heard out", arguments: [true, false])
+    @Test(
+        "the answer of a side that closes before it has read everything is delivered whole", arguments: [true, false])
     func earlyAnswer(isTCP: Bool) {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -76,7 +76,7 @@ struct SentTests {
         }
     }
 
-    @Test("a task waits for its bytes, and learns that they were lost")
+    @Test("a task waits for its bytes, and gets an error if they were lost")
     func tasks() throws {
         try withSimulation { simulation in
             let log = Log<String>()
@@ -245,7 +245,7 @@ struct ChangingLimitsTests {
         }
     }
 
-    @Test("a budget that changes gets what the connection holds, and the other one has it back")
+    @Test("a new budget is charged for the input that the connection holds, and the former budget is released")
     func budget() throws {
         try withSimulation { simulation in
             let (small, large) = (Connection.InputBudget(bytes: 10), Connection.InputBudget(bytes: 100))

@@ -232,7 +232,7 @@ struct DatagramSocketTests {
         }
     }
 
-    @Test("a datagram longer than the limit says so, with its length, and the next one is whole")
+    @Test("a datagram longer than the limit is marked, with its length, and the next one is whole")
     func truncation() throws {
         try withSimulation { simulation in
             let (loop, log) = (simulation.loop, DatagramLog())

@@ -154,7 +154,7 @@ struct FileWatcherTests {
         #expect(events.map(\.nameBytes) == [name])
     }
 
-    @Test("more events than the system keeps end in one that says so, and later ones are reported again")
+    @Test("more events than the system keeps end in an overflow event, and later ones are reported again")
     func overflow() throws {
         try withSimulation { simulation in
             var counts: [FileEvent.Kind: Int] = [:]

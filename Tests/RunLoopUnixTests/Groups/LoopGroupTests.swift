@@ -78,7 +78,7 @@ struct LoopGroupTests {
     }
 
     @Test(
-        "in turn, each loop gets as many connections; those of a Unix socket always come so", arguments: [false, true])
+        "in turn, each loop gets as many connections; a Unix socket always takes turns", arguments: [false, true])
     func inTurn(isUnix: Bool) throws {
         let group = try LoopGroup(count: 3, name: "worker")
         defer { end(group) }
@@ -109,7 +109,7 @@ struct LoopGroupTests {
     }
 
     @Test(
-        "when it accepts no more, connections that are there live on, and nobody new gets in", arguments: [false, true])
+        "a group that accepts no more keeps its connections, and refuses new ones", arguments: [false, true])
     func stopAccepting(isInTurn: Bool) throws {
         let group = try LoopGroup(count: 2)
         defer { end(group) }

@@ -144,7 +144,7 @@ struct DaemonRunTests {
         #expect(loop.run(in: .default, until: .distantPast) != .stopped)
     }
 
-    @Test("a remote of a daemon that has gone reaches nobody")
+    @Test("a remote of a daemon that has gone does nothing")
     func remoteOfNobody() throws {
         let manager = try ServiceManager(environment: [:])
         withSimulation { simulation in

@@ -51,7 +51,7 @@ struct ServiceManagerTests {
     }
 
     @Test(
-        "an address that is none is refused",
+        "an invalid address is refused",
         arguments: ["relative", "@", "/", "vsock:2:1234", "/" + String(repeating: "x", count: 107), "/a\0b"])
     func badAddress(address: String) throws {
         let error = #expect(throws: ServiceManagerError.self) {
@@ -123,7 +123,7 @@ struct ServiceManagerTests {
     }
 
     @Test(
-        "a period or a process that is none is refused",
+        "an invalid period or process is refused",
         arguments: [
             ("WATCHDOG_USEC", "0"), ("WATCHDOG_USEC", "-1"), ("WATCHDOG_USEC", "+1"), ("WATCHDOG_USEC", "30s"),
             ("WATCHDOG_USEC", "18446744073709551615"), ("WATCHDOG_USEC", "99999999999999999999"),

@@ -37,7 +37,7 @@ struct WatchdogTests {
         }
     }
 
-    @Test("it is not fed while a handler takes longer than the period, and is back on its grid afterwards")
+    @Test("the watchdog is not fed while a handler takes longer than the period, and is back on its grid afterwards")
     func blockedHandler() throws {
         try withWatchdog { simulation, _, times in
             simulation.loop.perform(at: simulation.now + .seconds(3)) { simulation.spend(.seconds(6)) }
@@ -46,7 +46,7 @@ struct WatchdogTests {
         }
     }
 
-    @Test("it is not fed while a nested run in another mode starves its modes")
+    @Test("the watchdog is not fed while a nested run in another mode starves its modes")
     func starvedModes() throws {
         try withWatchdog { simulation, _, times in
             let loop = simulation.loop
@@ -63,7 +63,7 @@ struct WatchdogTests {
         }
     }
 
-    @Test("a nested run in one of its modes feeds it")
+    @Test("a nested run in one of its modes feeds the watchdog")
     func nestedCommon() throws {
         try withWatchdog { simulation, _, times in
             simulation.loop.addCommonMode(.tracking)
@@ -83,7 +83,7 @@ struct WatchdogTests {
         }
     }
 
-    @Test("it is not fed while the application says that it is not well")
+    @Test("the watchdog is not fed while the application reports that it is not well")
     func unhealthy() throws {
         try withWatchdog { simulation, watchdog, times in
             watchdog.isHealthy = { simulation.now < RunLoop.Instant(nanoseconds: 5_000_000_000) }
@@ -123,7 +123,8 @@ struct WatchdogTests {
         }
     }
 
-    @Test("it is not fed while a handler of another loop takes too long, and is fed as soon as that has returned")
+    @Test(
+        "the watchdog is not fed while a handler of another loop takes too long, and is fed as soon as it has returned")
     func otherBlocked() throws {
         try withOthers({ simulation, _ in simulation.spend(.seconds(6)) }) { simulation, times in
             simulation.advance(by: .seconds(13))
@@ -132,7 +133,7 @@ struct WatchdogTests {
         }
     }
 
-    @Test("it is not fed while another loop runs in another mode")
+    @Test("the watchdog is not fed while another loop runs in another mode")
     func otherStarved() throws {
         try withOthers({ _, loop in
             loop.add(CustomSource(), forMode: "panel")
@@ -163,7 +164,7 @@ struct WatchdogTests {
         }
     }
 
-    @Test("there is none where the manager does not ask for it or cannot be told")
+    @Test("there is no watchdog if the manager does not ask for it or cannot be notified")
     func absent() throws {
         let receiver = try NotifyReceiver()
         try withSimulation { simulation in

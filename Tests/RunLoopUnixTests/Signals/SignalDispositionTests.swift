@@ -89,7 +89,7 @@ struct SignalDispositionTests {
         }
     }
 
-    @Test("a handler that somebody else has put in place since is left alone")
+    @Test("a handler that other code has installed since is left alone")
     func replaced() async {
         await #expect(processExitsWith: .success) {
             let isGood = onThread {
@@ -104,7 +104,7 @@ struct SignalDispositionTests {
         }
     }
 
-    @Test("a signal can be ignored; a source hears of it all the same, and then it is ignored again")
+    @Test("an ignored signal is still delivered to a source, and is ignored again afterwards")
     func ignore() async {
         await #expect(processExitsWith: .success) {
             let count = onThread {
@@ -125,7 +125,7 @@ struct SignalDispositionTests {
         }
     }
 
-    @Test("a child of a fork has the former disposition, and its parent does not hear of its signals")
+    @Test("a child of a fork has the former disposition, and its parent does not receive its signals")
     func fork() async {
         await #expect(processExitsWith: .success) {
             let isGood = onThread {
@@ -157,7 +157,7 @@ struct SignalDispositionTests {
         }
     }
 
-    @Test("a child that comes to be behind the library's back has the former disposition too")
+    @Test("a child of a fork without fork handlers has the former disposition too")
     func bareFork() async {
         await #expect(processExitsWith: .success) {
             let isGood = onThread {

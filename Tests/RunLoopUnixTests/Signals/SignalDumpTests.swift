@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A signal that dumps the loop", .timeLimit(.minutes(15)))
 struct SignalDumpTests {
-    @Test("it dumps in whatever mode the loop runs, again and again, and keeps no run from finishing")
+    @Test("the signal dumps in whatever mode the loop runs, again and again, and keeps no run from finishing")
     func anyMode() async {
         await #expect(processExitsWith: .success) {
             let texts = onThread {
@@ -37,7 +37,7 @@ struct SignalDumpTests {
         }
     }
 
-    @Test("it wakes a loop that sleeps, and writes to standard error unless told otherwise")
+    @Test("the signal wakes a sleeping loop, and the dump goes to standard error by default")
     func toStandardError() async throws {
         let result = try await #require(
             processExitsWith: .success, observing: [\.standardErrorContent]

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A signal that writes a flight", .timeLimit(.minutes(15)))
 struct SignalFlightTests {
-    @Test("it writes the file in whatever mode the loop runs, again and again, and tells of an error")
+    @Test("the signal writes the file in whatever mode the loop runs, again and again, and reports an error")
     func writes() async {
         await #expect(processExitsWith: .success) {
             onThread {

@@ -84,7 +84,7 @@ struct SignalSourceTests {
         }
     }
 
-    @Test("several sources for one signal each hear of all of it, also one that is added later")
+    @Test("several sources for one signal each receive every delivery, also one that is added later")
     func several() async {
         await #expect(processExitsWith: .success) {
             let counts = onThread {
@@ -102,7 +102,7 @@ struct SignalSourceTests {
         }
     }
 
-    @Test("a hundred sources, more than the first part of the table holds, each hear of their signals only")
+    @Test("a hundred sources, more than the first part of the table holds, receive their own signals only")
     func many() async {
         await #expect(processExitsWith: .success) {
             let counts = onThread {
@@ -148,7 +148,7 @@ struct SignalSourceTests {
         }
     }
 
-    @Test("a loop in a simulation hears of signals, and its time does not move for them")
+    @Test("a loop in a simulation receives signals, and its time does not move for them")
     func simulation() async {
         await #expect(processExitsWith: .success) {
             let isGood = onThread {

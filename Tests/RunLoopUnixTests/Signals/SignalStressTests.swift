@@ -33,7 +33,7 @@ struct SignalStressTests {
         }
     }
 
-    @Test("of 10,000 standard signals every loop hears at least one after the last was sent")
+    @Test("of 10,000 standard signals every loop receives at least one after the last was sent")
     func standard() async {
         await #expect(processExitsWith: .success) {
             // The disposition that is restored at the end: a signal still on its way must not end the process.
@@ -56,7 +56,7 @@ struct SignalStressTests {
         }
     }
 
-    @Test("sources come and go while signals rain, and no signal is written to a descriptor of somebody else's")
+    @Test("sources come and go while signals rain, and no signal is written to a descriptor that is not the library's")
     func comingAndGoing() async {
         await #expect(processExitsWith: .success) {
             // The disposition that is restored at the end: a signal still on its way must not end the process.

@@ -56,7 +56,7 @@ struct StandardErrorTests {
         #expect(!target.isEmpty && target.read(8) == "one\ntwo\n")
     }
 
-    @Test("nobody waits for a reader that does not read, and later it has everything in order")
+    @Test("output to a reader that does not read delays no caller, and arrives in order later")
     func fullPipe() {
         let target = Target()
         let texts = (0..<9).map { String(repeating: "\($0)", count: 30_001) }
@@ -125,7 +125,7 @@ struct StandardErrorTests {
         target.writer.write("y")
     }
 
-    @Test("a signal that dumps does not block its loop while nobody reads standard error")
+    @Test("a signal that dumps does not block its loop while standard error is not read")
     func dump() async {
         await #expect(processExitsWith: .success) {
             onThread {

@@ -24,7 +24,7 @@ struct EndpointEqualityTests {
         #expect(Set(twice).count == make.count)
     }
 
-    @Test("an address from the system equals the one that was given to it")
+    @Test("an address from the system equals the address given to it")
     func ofTheSystem() throws {
         try withSimulation { simulation in
             for address in [try Endpoint("127.0.0.1", port: 0), try Endpoint("::1", port: 0)] {

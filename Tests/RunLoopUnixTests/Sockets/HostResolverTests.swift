@@ -124,7 +124,7 @@ struct HostResolverTests {
         }
     }
 
-    @Test("a cancelled look-up notifies nobody, releases its completion, and is not performed unless it has begun")
+    @Test("a cancelled look-up releases its completion uncalled, and is not performed unless it has begun")
     func cancelling() {
         withSlowResolver { simulation, names in
             weak var held: CustomSource?
@@ -156,7 +156,7 @@ struct HostResolverTests {
         }
     }
 
-    @Test("a loop that ends lets its look-ups go, and others hear of theirs")
+    @Test("a loop that ends drops its look-ups, and other loops get their answers")
     func endOfLoop() {
         withSlowResolver { simulation, _ in
             let calls = Counter()

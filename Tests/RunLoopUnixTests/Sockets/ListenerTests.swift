@@ -89,7 +89,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("a path that was left behind is taken over; one that somebody listens on is not")
+    @Test("a path that was left behind is taken over; a path with a listener is not")
     func stalePath() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
@@ -142,7 +142,7 @@ struct ListenerTests {
         await #expect(processExitsWith: .exitCode(0)) { try runWithoutDescriptors() }
     }
 
-    @Test("a path is taken over from nobody but a socket that nobody answers on")
+    @Test("only the path of a socket without a listener is taken over")
     func notStale() throws {
         try withSimulation { simulation in
             let directory = TemporaryDirectory()
@@ -612,7 +612,7 @@ struct ConnectingTests {
         }
     }
 
-    @Test("an attempt that was cancelled tells nobody")
+    @Test("an attempt that was cancelled calls no completion")
     func cancelled() throws {
         try withSimulation { simulation in
             let loop = simulation.loop

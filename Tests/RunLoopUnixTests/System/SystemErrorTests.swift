@@ -12,7 +12,7 @@ struct SystemErrorTests {
         )
     }
 
-    @Test("the last error is that of the call before")
+    @Test("the last error comes from the call before")
     func last() {
         #expect(close(-1) == -1)
         #expect(SystemError.last("close").errno == EBADF)

@@ -28,7 +28,7 @@ struct SystemSourceTests {
         }
     }
 
-    @Test("they have a name, an order and a description, and a loop tells whether it has them")
+    @Test("sources of the system have a name, an order and a description, and a loop knows its own")
     func items() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
@@ -49,7 +49,7 @@ struct SystemSourceTests {
         }
     }
 
-    @Test("the end of their loop, or a call, invalidates them, and their invalidation handler hears of it once")
+    @Test("the end of their loop, or a call, invalidates sources, and calls their invalidation handler once")
     func invalidation() throws {
         var invalidated = 0
         var kept: [RunLoop.SystemSource] = []

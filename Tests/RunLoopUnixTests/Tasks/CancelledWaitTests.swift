@@ -65,7 +65,7 @@ struct CancelledWaitTests {
         }
     }
 
-    @Test("thousands of connects, to somebody who accepts and to somebody who does not")
+    @Test("thousands of connects, to a listener that accepts and to one that does not")
     func connects() async {
         await #expect(processExitsWith: .success) { try await Self.leavesNothing(Self.cancelConnects) }
     }

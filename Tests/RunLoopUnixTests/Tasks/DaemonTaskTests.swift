@@ -61,7 +61,7 @@ struct DaemonTaskTests {
             ])
     }
 
-    @Test("somebody in a hurry cancels the tasks of the stage, and a stop those of a reload")
+    @Test("hurrying cancels the tasks of the stage, and a stop cancels the tasks of a reload")
     func hurry() throws {
         let story = try story { daemon, loop, note in
             daemon.onReload {

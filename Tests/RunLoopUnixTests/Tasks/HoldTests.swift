@@ -145,7 +145,7 @@ struct HoldTests {
         }
     }
 
-    @Test("a child that nobody keeps does not keep the time")
+    @Test("a dropped child does not hold the time")
     func droppedChild() throws {
         try withSimulation { simulation in
             _ = try ChildProcess.spawn(.path("/bin/sleep"), arguments: ["0.2"])

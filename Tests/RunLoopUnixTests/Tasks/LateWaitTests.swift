@@ -33,7 +33,7 @@ struct LateWaitTests {
         { loop in { try await loop.clock.sleep(for: .seconds(1)) } },
     ]
 
-    @Test("they end with an error that names the loop", arguments: waits.indices)
+    @Test("waits end with an error that names the loop", arguments: waits.indices)
     func outlives(index: Int) async throws {
         let (mayGoOn, log) = (Flag(), Log<String>())
         let thread = LoopThread(name: "short") { loop in

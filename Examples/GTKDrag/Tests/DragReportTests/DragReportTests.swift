@@ -38,7 +38,7 @@ private func report(_ change: (inout DragReport) -> Void = { _ in }) -> DragRepo
 
 @Suite("The rules for a drag")
 struct DragReportTests {
-    @Test("they hold on virtual time: nothing in the drag, one late fire, the grid; and the common items go on")
+    @Test("a default timer fires once late after the drag and returns to its grid; common items continue")
     func rules() {
         let report = report()
         #expect(report.faults == [])

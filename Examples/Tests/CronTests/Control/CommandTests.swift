@@ -5,7 +5,7 @@ import Testing
 @Suite("Commands of the control socket")
 struct CommandTests {
     @Test(
-        "are words with blanks between",
+        "commands are words with blanks between",
         arguments: [
             ("list", .list), (" status ", .status), ("history", .history), ("reload", .reload), ("show a", .show("a")),
             ("run\tbackup", .run("backup")), ("stop a-b", .stop("a-b")), ("", nil), ("list a", nil), ("show", nil),

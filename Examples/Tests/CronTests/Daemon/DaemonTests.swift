@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Cron and real commands", .timeLimit(.minutes(5)))
 struct DaemonTests {
-    @Test("tells the service manager that it is ready, lives, reloads and stops, and its jobs cannot")
+    @Test("cron notifies the service manager of its start, life, reloads and stop; jobs cannot")
     func manager() throws {
         let directory = TemporaryDirectory()
         let manager = try Manager(in: directory)
@@ -94,7 +94,7 @@ struct DaemonTests {
         for number in left { #expect(becomes { Glibc.kill(number, 0) != 0 }, "process \(number) is left") }
     }
 
-    @Test("so many run at once, the others in the order in which they came; none runs twice at once")
+    @Test("jobs run up to the limit at once, the others in the order in which they came; no job overlaps itself")
     func places() throws {
         let names = ["a", "b", "c", "d", "e"]
         let cron = try CronUnderTest(
@@ -132,7 +132,7 @@ struct DaemonTests {
         #expect(becomes { Glibc.kill(child, 0) != 0 }, "process \(child) is left")
     }
 
-    @Test("dates that were missed are made up for as the job says, once, also if the daemon is killed then")
+    @Test("missed dates are made up for once, as the job says, even if the daemon is killed meanwhile")
     func missed() throws {
         let directory = TemporaryDirectory()
         // A period with a date some minutes or hours ago, so that none falls into the test.

@@ -9,7 +9,7 @@ private typealias WallTime = RunLoop.WallTime
 
 @Suite("Dates of jobs, and times as people write them")
 struct DatesTests {
-    @Test("every so many seconds is counted from 1970, before it too, and ends with the calendar")
+    @Test("an interval in seconds is counted from 1970, also backwards, and ends with the calendar")
     func every() {
         let dates = Dates.every(seconds: 600)
         func next(_ nanoseconds: Int64) -> Int64? {

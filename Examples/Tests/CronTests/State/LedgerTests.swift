@@ -70,7 +70,7 @@ struct LedgerTests {
     }
 
     @Test(
-        "while the file cannot be written it says so, and tries again after a pause: without one, virtual time would stand still"
+        "an unwritable file is reported and tried again after a pause, without which virtual time would stand still"
     )
     func fullDisk() {
         let (states, saved) = (Log<String?>(), Log<String>())

@@ -130,7 +130,7 @@ struct MemberTests {
         #expect(!all["c"].isLeader && all["b"].term == 2)
     }
 
-    @Test("the entries of a deposed leader are replaced by those of the next")
+    @Test("the next leader's entries replace the entries of a deposed leader")
     func conflict() {
         var all = Members("a", "b", "c")
         all.update("a") { $0.timeOut() }

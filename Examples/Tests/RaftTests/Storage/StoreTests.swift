@@ -9,7 +9,7 @@ import Testing
 @Suite("The store")
 struct StoreTests {
     @Test(
-        "nobody learns of a vote or an entry before it is on the disk",
+        "a vote or an entry is announced only after it is on the disk",
         arguments: [.vote(isGranted: true), .appended(upTo: 1, round: 1)] as [Message.Body])
     func order(answer: Message.Body) {
         let record = Record.entry(Entry(term: 1, command: .nothing), at: 1)

@@ -41,7 +41,7 @@ struct JSONParserTests {
         #expect(timers[0].name == "\"\\/\u{8}\u{C}\n\r\tAé😀")
     }
 
-    @Test("a key is given twice also if it is spelt in two ways")
+    @Test("a key spelt in two ways is a duplicate")
     func keyInTwoSpellings() {
         #expect(fault(#"{"duration":1,"\u0064uration":2}"#) == #"line 1, column 15: the key "duration" is given twice"#)
     }

@@ -37,7 +37,7 @@ struct ScenarioListsDecodingTests {
                     duration: 12 * second, sources: [source], links: [link], named: [named], countdowns: [countdown]))
     }
 
-    @Test("every verb of theirs is read")
+    @Test("every verb of the lists is read")
     func verbs() throws {
         let lists = #""sources":[{"name":"S","start":1}],"links":[{"name":"L"}],"countdowns":[{"name":"C"}]"#
         let scenario = try read(

@@ -39,7 +39,7 @@ struct ScenarioReaderTests {
         }
     }
 
-    @Test("a scenario is there before the piece after it is read")
+    @Test("a scenario is delivered before the next piece is read")
     func asTheyCome() throws {
         var pieces = ["{\"duration\":1}\n", "{\"duration\":", "2}\n", ""].makeIterator()
         var read = 0

@@ -15,7 +15,7 @@ struct ChartTests {
         #expect(lane.busy.map(\.end) == [7, 13])
     }
 
-    @Test("dropped frames stand where the turns were, those of data between the date and the delivery")
+    @Test("dropped frames are drawn at their dates, and a source's missed fires between date and delivery")
     func points() {
         let chart = Chart(scenario: Threads.scenario, events: Threads.events)
         #expect(chart.threads.map(\.name) == ["main", "background-1", "background-2"])

@@ -35,7 +35,7 @@ struct SVGChartTests {
         #expect((0..<20).allSatisfy { _ in render() == first })
     }
 
-    @Test("a timer that starves to the end shows the points that nothing tells of")
+    @Test("a timer that starves to the end shows its unreported missed points")
     func starvedToTheEnd() {
         let timer = Scenario.TimerEntry(name: "T", first: 1, interval: 1, repeats: true, modes: ["modal"])
         let scenario = Scenario(duration: 5, timers: [timer])

@@ -42,7 +42,7 @@ struct TextChartTests {
         #expect(chart.contains("owner deinits"))
     }
 
-    @Test("a timer that starves to the end shows the points that nothing tells of")
+    @Test("a timer that starves to the end shows its unreported missed points")
     func starvedToTheEnd() {
         let timer = Scenario.TimerEntry(name: "T", first: 1, interval: 1, repeats: true, modes: ["modal"])
         let scenario = Scenario(duration: 5, timers: [timer])

@@ -8,7 +8,7 @@ struct ScenarioPlayerTests {
     /// more.
     static let count = UInt64(amount(of: "SCENARIOS", usually: 5000))
 
-    @Test("thousands of random scenarios go as the reference model says")
+    @Test("thousands of random scenarios agree with the reference model")
     func agreesWithModel() {
         var disagreements = 0
         for seed in 0..<Self.count where disagreements < 5 {

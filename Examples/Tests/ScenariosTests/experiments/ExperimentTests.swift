@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The experiments")
 struct ExperimentTests {
-    @Test("each is equal to its document on virtual time, line by line", arguments: 1...16)
+    @Test("each experiment equals its document on virtual time, line by line", arguments: 1...16)
     func isEqualToDocument(number: Int) throws {
         let comparison = Comparison(try #require(Experiment.named("X\(number)")), on: .virtual)
         #expect(comparison.isEqual, "\(comparison.text)")
@@ -29,14 +29,14 @@ struct ExperimentTests {
     }
 
     @Test(
-        "each that stays on the main loop goes as the reference model says",
+        "experiments on the main loop agree with the reference model",
         arguments: [1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 13, 15])
     func agreesWithModel(number: Int) throws {
         let scenario = try Self.scenario(number)
         #expect(ScenarioPlayer(scenario).play() == ReferenceModel.events(of: scenario))
     }
 
-    @Test("those of the background are heard of there", arguments: [11, 14])
+    @Test("experiments in the background report events on background threads", arguments: [11, 14])
     func background(number: Int) throws {
         let events = ScenarioPlayer(try Self.scenario(number)).play()
         #expect(events.contains { $0.thread?.hasPrefix("background-") == true })

@@ -92,7 +92,7 @@ struct DebugTests {
         #expect(replayed.status == 0 && explored.output.contains(replayed.output) && !replayed.output.isEmpty)
     }
 
-    @Test("a departure makes a timer late, and a token of another scenario is told")
+    @Test("a departure makes a timer late, and a token of another scenario is reported")
     func departs() {
         let lines = run("debug X5 0:main.Z:@4=1", input: "s\nd 1\nt").output.split(separator: "\n")
         #expect(

@@ -19,7 +19,7 @@ struct PlayTests {
         #expect(Self.run("play \(name)").output == TextChart(scenario: scenario, events: events).render())
     }
 
-    @Test("it may come through a pipe, on several lines")
+    @Test("a scenario may come through a pipe, on several lines")
     func aloneThroughPipe() {
         let direct = Self.run("play X5 --format json")
         #expect(Self.run("list X5 | \(Self.program) play /dev/stdin --format json") == direct)
@@ -27,14 +27,14 @@ struct PlayTests {
 
     // MARK: Several
 
-    @Test("of several files each prints a line that says where it stands")
+    @Test("each of several files prints a line with its place")
     func files() {
         let played = Self.run("play X1 X5 --format json")
         #expect(played.output == Self.line("X1", 1, "X1") + Self.line("X5", 1, "X5"))
         #expect(played.status == 0)
     }
 
-    @Test("of several lines on standard input each prints a line", arguments: ["", "-"])
+    @Test("each of several lines on standard input prints a line", arguments: ["", "-"])
     func standardInput(argument: String) {
         let played = Self.run("play \(argument) --format json", input: #"{"duration":1}"# + "\n" + #"{"duration":2}"#)
         #expect(
@@ -46,7 +46,7 @@ struct PlayTests {
         #expect(played.status == 0)
     }
 
-    @Test("a file may hold several too, and stand among others")
+    @Test("a file may hold several scenarios, and stand among others")
     func severalInFile() throws {
         let file = TemporaryFile("{\"duration\":1}\n{\n\"duration\":2}\n{\"duration\":3}")
         let end = ["1.0", "2.0", "3.0"].map { "\"events\":[{\"t\":\($0),\"event\":\"end\"}]}\n" }
@@ -55,14 +55,14 @@ struct PlayTests {
         #expect(Self.run("play \(file.path) X1 --format json").output == lines + Self.line("X1", 1, "X1"))
     }
 
-    @Test("in the terminal each has its heading")
+    @Test("in the terminal each scenario has a heading")
     func headings() {
         let first = Self.run("play X1").output
         let second = Self.run("play X5").output
         #expect(Self.run("play X1 X5").output == "X1, line 1\n\n\(first)\nX5, line 1\n\n\(second)\n")
     }
 
-    @Test("several are drawn below one another, each with its title")
+    @Test("several scenarios are drawn below one another, each with its title")
     func pictures() throws {
         let picture = TemporaryFile()
         #expect(Self.run("play X1 X5 --svg \(picture.path)").status == 0)
@@ -102,7 +102,7 @@ struct PlayTests {
 
     // MARK: Faults
 
-    @Test("a fault is named with its file and line, the others are played, and the status is that of the first fault")
+    @Test("a faulty scenario is reported with file and line, others are played, the first fault sets the status")
     func faults() throws {
         let file = TemporaryFile("{\"duration\":1}\n{\"duration\":x}\n{\"duration\":-1}\n{\"duration\":4}\n")
         let played = Self.run("play \(file.path) /nowhere X1 --format json")

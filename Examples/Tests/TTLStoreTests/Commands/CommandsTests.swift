@@ -124,7 +124,7 @@ struct CommandsTests {
             ("SETRANGE d 9223372036854775807 x", "-ERR string exceeds maximum allowed size (proto-max-bulk-len)|"))
     }
 
-    @Test("several at once")
+    @Test("commands with several keys at once")
     func several() {
         talk(
             ("MSET a 1 b 2", "+OK|"), ("MGET a b c", "*3|$1|1|$1|2|$-1|"), ("MSETNX c 3 a 4", ":0|"),

@@ -201,7 +201,7 @@ struct AppendLogTests {
         #expect(try open().close() == nil)
     }
 
-    @Test("a lock that moves from file to file leaves no gap for somebody who has opened the former one")
+    @Test("a process that has opened the former file finds no gap while the lock moves from file to file")
     func movingLock() async throws {
         let (disk, path) = (Disk.current, path)
         let first = try disk.open(path, .readingAndWritingLocked)
@@ -223,7 +223,7 @@ struct AppendLogTests {
         withExtendedLifetime(last) {}
     }
 
-    @Test("an empty file is no log: it is begun with what else there is")
+    @Test("an empty file is begun as a new log")
     func empty() throws {
         TTLStoreTests.write([], to: path)
         let logged = try open()
@@ -233,7 +233,7 @@ struct AppendLogTests {
         #expect(try contents().count == 1)
     }
 
-    @Test("an expiry that was put off is not forgotten: a key lives as long as the last date says")
+    @Test("an extended expiry is logged: a key lives until its last date")
     func putOff() throws {
         let logged = try open()
         logged.store.set(Key([1]), [1], expiry: logged.store.clock.expiry(after: 200))

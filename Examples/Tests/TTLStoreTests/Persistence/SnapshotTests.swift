@@ -112,7 +112,7 @@ struct SnapshotTests {
         #expect(throws: DiskError.self) { try load() }
     }
 
-    @Test("one process has a snapshot; a directory that is missing is said at once")
+    @Test("one process at a time has a snapshot; a missing directory is reported at once")
     func locks() throws {
         let disk = DiskThread(on: loop)
         defer { disk.close() }

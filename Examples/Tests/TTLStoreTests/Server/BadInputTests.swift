@@ -261,7 +261,7 @@ struct BadInputTests {
     }
 
     @Test(
-        "a unit environment that cannot be meant is one clear line and status 78",
+        "an invalid unit environment is one clear line and status 78",
         arguments: [
             ["NOTIFY_SOCKET": "nowhere"], ["WATCHDOG_USEC": "soon"], ["WATCHDOG_USEC": "0"],
         ])

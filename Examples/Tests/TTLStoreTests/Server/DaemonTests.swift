@@ -108,7 +108,7 @@ struct DaemonTests {
         unlink(again.snapshot)
     }
 
-    @Test("standard error that nobody reads stops nobody, and has all lines when somebody reads it")
+    @Test("unread standard error delays no client, and has all lines when it is read")
     func unreadErrors() throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
@@ -140,7 +140,7 @@ struct DaemonTests {
         client.close()
     }
 
-    @Test("without descriptors left it neither spins nor dies, and serves again when there are some")
+    @Test("without free descriptors the daemon neither spins nor dies, and serves again when there are some")
     func noDescriptors() throws {
         let store = try StoreUnderTest(name: "descriptors", shell: "ulimit -n 40")
         var clients: [Client] = []
@@ -160,7 +160,7 @@ struct DaemonTests {
         #expect(answer == "PONG\n", "\(store.log)")
     }
 
-    @Test("twenty thousand keys expire, and none is gone early; how late the latest was is printed")
+    @Test("twenty thousand keys expire, none of them early; the greatest delay is printed")
     func manyExpiries() throws {
         let store = try StoreUnderTest(name: "expiries")
         let client = try Client(store.path)

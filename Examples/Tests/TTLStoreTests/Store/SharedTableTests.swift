@@ -37,7 +37,7 @@ struct SharedTableTests {
         ].randomElement(using: &random)!
     }
 
-    @Test("whichever loop carries out a command, the reply is that of a store on one loop", arguments: 0..<20)
+    @Test("a command gets the same reply on each loop as from a store on one loop", arguments: 0..<20)
     func sameAsOne(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         try withSimulation { simulation in
@@ -95,7 +95,7 @@ struct SharedTableTests {
         }
     }
 
-    @Test("on threads that work at the same time, nobody sees a command half done, and the books are right")
+    @Test("on concurrent threads each command is atomic, and the counts match the contents")
     func atOnce() throws {
         let table = Table()
         let bound = Log<LoopBound<Commands>>()

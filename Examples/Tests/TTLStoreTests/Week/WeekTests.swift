@@ -155,7 +155,7 @@ struct WeekTests {
     ]
 
     @Test(
-        "no acknowledged change is lost beyond what the policy says, and no expired key is served",
+        "no more acknowledged changes are lost than the policy permits, and no expired key is served",
         arguments: 0..<amount(of: "WEEKS", usually: 2))
     func week(seed: Int) {
         let week = Week(sync: seed % 2 == 0 ? "always" : "everysec")

@@ -5,7 +5,8 @@ import Testing
 struct ConnectionAttackTests {
     private static let request = "GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
-    @Test("connections above the limit are answered with 503, those of one address with 429, and many are closed")
+    @Test(
+        "connections above the limit are answered with 503, too many of one address with 429; further ones are closed")
     func limits() throws {
         // On one loop, so that they enter as they came.
         let limits = #"{"connections": 50, "connectionsPerPeer": 40, "headSeconds": 2}"#

@@ -91,7 +91,7 @@ struct HTTP2AttackTests {
         try web.stop()
     }
 
-    @Test("a connection without a stream is told of its end, and ends even if the client is silent")
+    @Test("a connection without a stream sends GOAWAY, and ends even if the client is silent")
     func silent() throws {
         web.directory.write(#"{"idleSeconds": 0.5}"#.utf8, to: "limits")
         try web.child.kill(.hangUp)

@@ -27,7 +27,8 @@ struct HeadAttackTests {
         try web.stop()
     }
 
-    @Test("a daemon that was stopped itself answers what came meanwhile", arguments: ["", "GET / HTTP/1.1\r\n"])
+    @Test(
+        "a daemon continued after SIGSTOP answers requests that came meanwhile", arguments: ["", "GET / HTTP/1.1\r\n"])
     func stopped(beginning: String) throws {
         // Longer than stopping the daemon takes, even on a busy machine.
         let web = try WebUnderTest(limits: #"{"headSeconds": 4}"#)

@@ -34,7 +34,7 @@ struct ConsoleTests {
         try web.stop()
     }
 
-    @Test("the key is for the daemon's user alone, new at each start, and goes with the daemon")
+    @Test("only the daemon's user can read the key, which is new at each start and removed at the stop")
     func keyFile() throws {
         let directory = TemporaryDirectory()
         var keys: Set<String> = []
@@ -50,7 +50,7 @@ struct ConsoleTests {
         #expect(keys.count == 2 && keys.allSatisfy { $0.count == 32 })
     }
 
-    @Test("unless it is asked for there is no page, and no socket")
+    @Test("without the option there is no page and no socket")
     func off() throws {
         let directory = TemporaryDirectory()
         let web = try start(in: directory)
