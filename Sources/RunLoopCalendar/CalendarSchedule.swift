@@ -97,7 +97,7 @@ extension WallSchedule where Self == CalendarSchedule {
     public static func monthly(
         onDay day: Int, at times: TimeOfDay..., in timeZone: TimeZone = .current
     ) -> CalendarSchedule {
-        require((1...31).contains(day), "the days of a month are 1 to 31, and \(day) is none")
+        require((1...31).contains(day), "the days of a month are 1 to 31, not \(day)")
         return CalendarSchedule(at: times, days: DayRule(days: 1 << UInt64(day)), in: timeZone)
     }
 

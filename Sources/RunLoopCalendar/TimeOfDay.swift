@@ -11,8 +11,8 @@ public struct TimeOfDay: Sendable, Hashable, Comparable {
     ///
     /// - Precondition: `hour` is 0 to 23, and `minute` is 0 to 59.
     public init(hour: Int, minute: Int = 0) {
-        require((0...23).contains(hour), "the hours of a day are 0 to 23, and \(hour) is none")
-        require((0...59).contains(minute), "the minutes of an hour are 0 to 59, and \(minute) is none")
+        require((0...23).contains(hour), "the hours of a day are 0 to 23, not \(hour)")
+        require((0...59).contains(minute), "the minutes of an hour are 0 to 59, not \(minute)")
         self.hour = hour
         self.minute = minute
     }

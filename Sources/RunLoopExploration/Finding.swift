@@ -68,7 +68,7 @@ extension Exploration.Finding: CustomStringConvertible {
 
     private static func sentence(_ departure: ScheduleToken.Departure) -> String {
         switch departure.instead {
-        case .other(let name): "after step \(departure.step) of \(departure.place), \(name) goes on"
+        case .other(let name): "after step \(departure.step) of \(departure.place), \(name) continues"
         case .possibility(let number): "\(departure.place), time \(departure.step + 1): possibility \(number)"
         }
     }

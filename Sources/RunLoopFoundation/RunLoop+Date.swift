@@ -47,7 +47,7 @@ extension RunLoop {
 /// Returns a duration of `seconds`; values beyond the range of a loop's clock mean never.
 func duration(seconds: TimeInterval) -> Duration {
     require(
-        !seconds.isNaN, "a time in seconds is a number, and NaN is none; to park a timer use Date.distantFuture")
+        !seconds.isNaN, "a time in seconds is a number, not NaN; to park a timer use Date.distantFuture")
     let longest = 9_000_000_000.0
     return .seconds(max(-longest, min(longest, seconds)))
 }

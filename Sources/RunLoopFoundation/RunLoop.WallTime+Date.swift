@@ -7,7 +7,7 @@ extension RunLoop.WallTime {
     /// - Precondition: `date` is a number.
     public init(_ date: Date) {
         let interval = date.timeIntervalSinceReferenceDate
-        require(!interval.isNaN, "a date is a number of seconds, and NaN is none; for never use Date.distantFuture")
+        require(!interval.isNaN, "a date is a number of seconds, not NaN; for never use Date.distantFuture")
         // These limits exceed the range of a wall time. Whole seconds are split off so that the result keeps the date's
         // entire fraction.
         let seconds = max(-1e11, min(1e11, interval))

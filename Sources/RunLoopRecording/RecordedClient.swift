@@ -112,7 +112,7 @@ extension RecordedClient {
 
         /// Both answers, from the line in which they differ.
         public var description: String {
-            "\(peer) is answered otherwise from byte \(place) on: \(line(of: answer)) in place of \(line(of: recorded))"
+            "the answer to \(peer) differs from byte \(place) on: \(line(of: answer)) in place of \(line(of: recorded))"
         }
 
         private func line(of bytes: [UInt8]) -> String {

@@ -40,7 +40,7 @@ public func withRecording<Result>(
 }
 
 func withTapes<Result>(in world: TapedWorld, _ body: (RunLoop) throws -> Result) throws -> Result {
-    require(Tape.current == nil, "this thread is recorded or replayed already; let that end first")
+    require(Tape.current == nil, "this thread is recorded or replayed already; end that first")
     require(RunLoop.installed?.isVirtual != true, "a simulation repeats its runs by itself; record outside of it")
     let seat = world.makeSeat(of: 0, named: "main")
     let loop = RunLoop(driver: seat.take(), world: world)

@@ -24,7 +24,7 @@ extension Simulation {
     /// - Returns: the hold. It ends when it is released or dropped, or when the calling thread has ended.
     /// - Precondition: the calling thread is one of the simulation's.
     public func hold(for what: String, limit: Duration = .seconds(5)) -> Hold {
-        require(limit > .zero, "a hold lasts for more than no time; take none instead")
+        require(limit > .zero, "the limit of a hold is longer than zero; take no hold instead")
         return Hold(place.thread, what, limit, on: timeline)
     }
 

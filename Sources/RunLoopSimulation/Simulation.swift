@@ -388,7 +388,7 @@ public final class Simulation: Sendable, Opaque {
 
     /// Notes that the calling thread, which is outside the simulation, resumes a task of it.
     package func noteDeparture(of job: UnownedJob) {
-        timeline.noteTouch(of: timeline.main, "resumes \(job.task), which goes on outside,")
+        timeline.noteTouch(of: timeline.main, "resumes \(job.task), which continues outside,")
     }
 
     /// Records an error thrown by the program of a host that may not fail.
@@ -398,7 +398,7 @@ public final class Simulation: Sendable, Opaque {
 
     /// Notes a task that continues forever after the end of its loop; the task rests from now on.
     func note(endless task: String, on thread: Timeline.Thread) {
-        note("\(task) goes on after the end of its loop", of: thread.lane)
+        note("\(task) continues after the end of its loop", of: thread.lane)
         let failure = HostFailure(host: thread.lane, instant: now, error: EndlessTask(task: task))
         endless.withLock { $0.append(failure) }
         timeline.schedule?.endlessTask = "\(failure)"
@@ -411,7 +411,7 @@ public final class Simulation: Sendable, Opaque {
         let task: String
 
         var description: String {
-            "\(task) goes on for ever after the end of its loop: it swallows the errors of its waits; let them end it"
+            "\(task) continues for ever after the end of its loop: it swallows the errors of its waits; return on them"
         }
     }
 

@@ -120,7 +120,7 @@ final class TLSContext: Sendable {
         var protocols: [UInt8] = []
         for name in options.applicationProtocols {
             guard (1...255).contains(name.utf8.count) else {
-                throw TLSError(.configuration, "the application protocol \"\(name)\" has not 1 to 255 bytes")
+                throw TLSError(.configuration, "the application protocol \"\(name)\" does not have 1 to 255 bytes")
             }
             protocols += [UInt8(name.utf8.count)] + name.utf8
         }

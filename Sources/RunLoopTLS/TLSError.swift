@@ -55,10 +55,10 @@ extension TLSError.Kind {
         case .certificateNotYetValid: "the peer's certificate is not valid yet: check the clocks of both sides"
         case .wrongHost: "the certificate is for another host: connect by a name that it lists"
         case .unknownIssuer:
-            "nobody trusted has signed the certificate: add its authority to the roots, or complete the peer's chain"
+            "no trusted authority has signed the certificate: add its issuer to the roots, or complete the peer's chain"
         case .certificateRejected: "the peer's certificate is not acceptable"
         case .certificateMissing: "the client has shown no certificate: give it an identity"
-        case .refusedByPeer: "the peer has broken off: its log says more"
+        case .refusedByPeer: "the peer has ended the handshake or the connection: see its log for the reason"
         case .truncated: "the stream was cut off: the last bytes may be incomplete"
         case .protocolViolation: "the peer has sent what TLS does not allow"
         }

@@ -59,7 +59,7 @@ final class TLSStream: ByteStream {
         let end = loop.now + timeout
         handshakeTimeout = loop.perform(at: end, inModes: modes, label: Self.timeoutLabel, origin: origin) {
             [unowned self] in
-            failure = TLSError(.handshakeTimeout, "nothing came of it in \(timeout)")
+            failure = TLSError(.handshakeTimeout, "not finished within \(timeout)")
             self.owner?.streamFailed()
         }
     }

@@ -14,7 +14,7 @@ final class Router: TaskExecutor, SchedulingExecutor {
     private init() {
         platform = PlatformExecutorFactory.defaultExecutor
         guard let scheduling = platform as? any SchedulingExecutor else {
-            fatalError("this Swift runtime's default executor knows no time; RunLoopTesting was tried with Swift 6.3.1")
+            fatalError("this Swift runtime's default executor has no clock; RunLoopTesting was tested with Swift 6.3.1")
         }
         platformScheduling = scheduling
     }
@@ -28,7 +28,7 @@ final class Router: TaskExecutor, SchedulingExecutor {
         _createExecutors(factory: Factory.self)
         require(
             Task.defaultExecutor as AnyObject === shared && MainActor.executor as AnyObject === MainRouter.shared,
-            "this Swift runtime does not let its executors be replaced; RunLoopTesting was tried with Swift 6.3.1")
+            "this Swift runtime does not let its executors be replaced; RunLoopTesting was tested with Swift 6.3.1")
         Place.install { Capture.ofThread?.rest($0) == true }
         AddressWaits.capturesPlaces.withLock { $0 = BlockedPlace.capture }
     }()
@@ -103,6 +103,6 @@ private final class MainRouter: MainExecutor {
         guard let capture = Capture.ofThread else { return platform.checkIsolated() }
         require(
             capture.isOnMainThread,
-            "what belongs to the main actor was used on another thread of a simulation; await it from there")
+            "code of the main actor was called on another thread of a simulation; await it from there")
     }
 }

@@ -54,7 +54,7 @@ extension Simulation {
         _ = loop
         captureCalls(executorWidth: width)
         if rlk_calls_are_caught() == 0 {
-            noteEscape("calls of the C library are not caught, because the program has another one in itself")
+            noteEscape("calls of the C library are not caught, because the program contains a C library")
         }
     }
 }

@@ -26,7 +26,7 @@ struct CauseTests {
         if isLost { throw Broken(description: "an answer is missing") }
     }
 
-    @Test("the step at which the likelihood jumps, with the likelihoods on both sides")
+    @Test("the cause is the step at which the likelihood jumps, with the likelihoods on both sides")
     func jump() throws {
         let finding = try Self.finding(of: Self.program)
         let cause = try #require(finding.cause)
@@ -94,7 +94,7 @@ struct CauseTests {
     /// Returns the number of schedules that run twice: one of 64 passing ones.
     private static func twins(_ schedules: Int) -> Int { (schedules + 62) / 64 }
 
-    @Test("in other processes, of a program that traps")
+    @Test("the cause is found in other processes for a program that traps")
     func trap() throws {
         var exploration = Exploration(schedules: 1000)
         exploration.longestCauseSearch = .seconds(600)
@@ -112,7 +112,7 @@ struct CauseTests {
         #expect(finding.html.contains(">the run that fails, until its process ended<"))
     }
 
-    @Test("something unusual that happens at one moment of many")
+    @Test("the cause is an unusual event at one moment of many")
     func moment() throws {
         let cause = try Self.finding(of: { simulation in
             for hour in 0..<40 where simulation.mayHappen("it rains") && hour == 23 {

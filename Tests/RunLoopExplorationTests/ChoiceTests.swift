@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Choices that exploration makes, and choices that it leaves alone")
 struct ChoiceTests {
-    @Test("two tasks of two steps: each order that there is comes, and no other")
+    @Test("two tasks of two steps run in each of their possible orders, and in no other")
     func allOrders() {
         var orders: Set<String> = []
         let result = Exploration(schedules: 500).run { simulation in
@@ -117,7 +117,7 @@ struct ChoiceTests {
         let result = Exploration(schedules: 500).run { if order($0) == "bbaa" { throw Unusual() } }
         guard case .failed(let finding) = result else { return #expect(Bool(false), "\(result)") }
         #expect(finding.token.departures.contains { $0.place == "*a" }, "\(finding)")
-        #expect(finding.picture.contains("goes on ← instead of a"), "\(finding)")
+        #expect(finding.picture.contains("continues ← instead of a"), "\(finding)")
         #expect(finding.nearest != nil, "\(finding)")
     }
 

@@ -177,7 +177,7 @@ struct StepperTests {
         #expect(stepper.place.words.contains("the worker found no settings"))
         #expect(!stepper.lookAround().isEmpty)
         #expect(stepper.goToPreviousDeparture())
-        #expect(stepper.lookAround().contains("  task worker can go on"), "\(stepper.lookAround())")
+        #expect(stepper.lookAround().contains("  task worker can continue"), "\(stepper.lookAround())")
         try stepper.depart(to: try #require(stepper.place.choice?.usual))
         #expect(stepper.fault == nil && stepper.token.departures.isEmpty)
     }
@@ -210,14 +210,14 @@ struct StepperTests {
         try #require(stepper.goToPlace { $0.choice?.place == "sleeper" })
         let lines = stepper.lookAround()
         #expect(lines.contains("main runs"), "\(stepper.place) \(lines)")
-        #expect(lines.contains("  task sleeper can go on"))
+        #expect(lines.contains("  task sleeper can continue"))
         try #require(stepper.goToPlace { $0.time.nanoseconds == 1_000_000_000 })
         let later = stepper.lookAround()
         #expect(later.contains { $0.hasPrefix("worker waits until 3.000000000") }, "\(later)")
         #expect(stepper.lookAround() == later)
     }
 
-    @Test("each place can be looked at")
+    @Test("the threads of each place can be listed")
     func looks() {
         let stepper = stepper(failing)
         for position in 0...stepper.count {

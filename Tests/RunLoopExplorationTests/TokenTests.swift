@@ -34,7 +34,7 @@ struct TokenTests {
         #expect(ScheduleToken(text) == nil)
     }
 
-    @Test("without departures")
+    @Test("a token without departures is the usual schedule")
     func plain() {
         #expect(ScheduleToken("7:") == ScheduleToken(seed: 7))
         #expect("\(ScheduleToken(seed: 7))" == "7:")

@@ -104,7 +104,7 @@ struct GLibContextTests {
         #expect(words == "high high default low")
     }
 
-    @Test("in a mode that the context is not in, it rests, and in the next run of its own everything comes once")
+    @Test("a context rests in a mode that it is not in, and is served once in the next run of its own mode")
     func modes() throws {
         let words = try withGLib(inModes: .default) { loop, context, _ in
             let words = Log<String>()
@@ -600,7 +600,7 @@ struct GLibContextTests {
         #expect(words == "invalid true finished another 1")
     }
 
-    @Test("one that is invalidated in a check of a source dispatches nothing")
+    @Test("a context that is invalidated in a check of a source dispatches nothing")
     func invalidationInCheck() {
         let words = onThread {
             let (words, loop) = (Log<String>(), RunLoop.current)

@@ -102,7 +102,9 @@ private final class Sources {
 
 @Suite("Random sources in a main context")
 struct GLibModelTests {
-    @Test("they are dispatched in the same order by GLib alone and in a run loop", arguments: seeds(usually: 20))
+    @Test(
+        "random sources are dispatched in the same order by GLib alone and in a run loop", arguments: seeds(usually: 20)
+    )
     func orders(seed: UInt64) {
         let alone = onThread {
             let context = g_main_context_new()

@@ -182,7 +182,7 @@ struct ChildTests {
         #expect(lines.sorted() == ["ended of 200000", "exited with code 0"])
     }
 
-    @Test("it has its arguments, its environment and its directory", arguments: ChildGround.allCases)
+    @Test("a child has its arguments, its environment and its directory", arguments: ChildGround.allCases)
     func context(ground: ChildGround) throws {
         let lines = try ground.run { loop, log in
             let child = try ChildProcess.shell(
@@ -194,7 +194,9 @@ struct ChildTests {
         #expect(lines == ["a=1 b one two zero", "/", "exited with code 0"])
     }
 
-    @Test("a signal ends it, or is taken, or is ignored until it is killed", arguments: ChildGround.allCases)
+    @Test(
+        "a signal ends a child, or is handled, or is ignored until the child is killed", arguments: ChildGround.allCases
+    )
     func signals(ground: ChildGround) throws {
         let lines = try ground.run { loop, log in
             let sleeping = try ChildProcess.shell("exec sleep 1000")

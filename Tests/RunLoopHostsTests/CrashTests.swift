@@ -23,7 +23,9 @@ private func threadCount(named name: String) -> Int {
 /// Threads of processes that end by a crash or a signal.
 @Suite("Threads of processes that are killed")
 struct CrashTests {
-    @Test("their threads end, and run nothing more: no handler, no defer, no deinit, no destructor of a thread's value")
+    @Test(
+        "threads of a killed process run nothing more: no handler, no defer, no deinit, no destructor of a thread's value"
+    )
     func threadsEnd() {
         let ran = Counter()
         withSimulation { simulation in

@@ -67,7 +67,7 @@ struct HostEndTests {
             }
         }
         #expect(failure?.host == "client")
-        #expect(failure.map { "\($0)".contains("task \"tries\"") && "\($0)".contains("goes on for ever") } == true)
+        #expect(failure.map { "\($0)".contains("task \"tries\"") && "\($0)".contains("continues for ever") } == true)
     }
 
     @Test("an exploration reports a task of a host that tries for ever as a leak")

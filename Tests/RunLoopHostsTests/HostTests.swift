@@ -409,7 +409,7 @@ struct HostTests {
 
     // MARK: Repeatable
 
-    @Test("the same seed gives the same trace, another one another")
+    @Test("equal seeds give equal traces, and different seeds different ones")
     func seeds() {
         let first = Minute.trace(seed: 1)
         #expect(first.count > 1_000)

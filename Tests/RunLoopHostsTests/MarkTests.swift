@@ -82,7 +82,7 @@ struct MarkTests {
         }
     }
 
-    @Test("each is met when its moment comes, and not before", arguments: Mark.allCases)
+    @Test("each mark is met when its moment comes, and not before", arguments: Mark.allCases)
     func each(mark: Mark) throws {
         var met = 0
         // Chance decides what a crash takes from the disk.
@@ -94,7 +94,7 @@ struct MarkTests {
         #expect(met > 0)
     }
 
-    @Test("the page lists all of them, and no others")
+    @Test("the page lists all marks, and no others")
     func page() {
         let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         let text = contents(of: "/\(root)/Sources/RunLoopHosts/RunLoopHosts.docc/TestADaemon.md")

@@ -21,7 +21,7 @@ struct CountdownPauseTests {
         }
     }
 
-    @Test("one that is paused before its first tick still begins with its full count")
+    @Test("a countdown that is paused before its first tick still begins with its full count")
     func pausedBeforeFirstTick() {
         let ticks = ticks(seconds: 5, from: 3, .continuing) { countdown, simulation in
             countdown.resume()

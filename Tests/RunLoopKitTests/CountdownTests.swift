@@ -177,7 +177,7 @@ struct CountdownTests {
         }
     }
 
-    @Test("it never goes below zero, however late it is")
+    @Test("a countdown never goes below zero, however late it is")
     func floor() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -190,7 +190,7 @@ struct CountdownTests {
         }
     }
 
-    @Test("once finished it does not resume, until it is reset")
+    @Test("a finished countdown does not resume until it is reset")
     func finished() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -211,7 +211,7 @@ struct CountdownTests {
         }
     }
 
-    @Test("pause and resume within a tick", arguments: [Countdown.Pausing.restarting, .continuing])
+    @Test("a countdown is paused and resumed within a tick", arguments: [Countdown.Pausing.restarting, .continuing])
     func pauseInTick(_ pausing: Countdown.Pausing) {
         withSimulation { simulation in
             let log = Log<String>()
@@ -235,7 +235,7 @@ struct CountdownTests {
         }
     }
 
-    @Test("reset within a tick, with and without a resume", arguments: [true, false])
+    @Test("a countdown is reset within a tick, with and without a resume", arguments: [true, false])
     func resetInTick(_ resumes: Bool) {
         withSimulation { simulation in
             let log = Log<String>()
@@ -252,7 +252,7 @@ struct CountdownTests {
         }
     }
 
-    @Test("it ticks in every mode, and stops when it is dropped, also within a tick")
+    @Test("a countdown ticks in every mode, and stops when it is dropped, also within a tick")
     func dropped() {
         withSimulation { simulation in
             let log = Log<String>()
@@ -275,7 +275,7 @@ struct CountdownTests {
         }
     }
 
-    @Test("it belongs to the loop that it was given")
+    @Test("a countdown belongs to the loop that it was given")
     func loop() {
         withSimulation { simulation in
             let dates = Log<Int64>()

@@ -31,7 +31,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test("it is the same object for the same modes")
+    @Test("the event loop is the same object for the same modes")
     func identity() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -154,8 +154,8 @@ private func play(
         #expect(trace("line").fault == nil)
         let changed = trace("Line")
         let peer = record.clients[0].peer
-        let words = "is answered otherwise from byte 0 on: \"Line 1: 5 bytes\\nLine 2"
-        #expect(changed.fault?.description.hasPrefix("\(peer) \(words)") == true, "\(changed.fault!)")
+        let words = "differs from byte 0 on: \"Line 1: 5 bytes\\nLine 2"
+        #expect(changed.fault?.description.hasPrefix("the answer to \(peer) \(words)") == true, "\(changed.fault!)")
         #expect(changed.fault?.description.contains("in place of \"line 1: 5 bytes\\n") == true, "\(changed.fault!)")
         #expect(
             changed.picture.contains("17 bytes \"Line 5: 12 bytes\\n\"") && changed.html.contains("<svg"),
@@ -205,7 +205,7 @@ private func play(
             Issue.record("nothing was found")
             return
         }
-        #expect(finding.fault.description.contains("is answered otherwise") && finding.token.departures.count == 1)
+        #expect(finding.fault.description.contains(" differs from byte ") && finding.token.departures.count == 1)
 
         // A changed shop looks at its stock, and takes from it a while later. At the recorded times this has no effect.
         func sell(_ simulation: Simulation, timeScale: Double) throws {

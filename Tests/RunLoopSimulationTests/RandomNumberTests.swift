@@ -20,7 +20,7 @@ struct RandomNumberTests {
         }
     }
 
-    @Test("in a simulation they follow from its seed")
+    @Test("random numbers of a simulation follow from its seed")
     func seeds() {
         #expect(numbers(seed: 1) == numbers(seed: 1))
         #expect(Set(numbers(seed: 1)).count > 10)
@@ -33,7 +33,7 @@ struct RandomNumberTests {
         #expect(first == 0xe220_a839_7b1d_cdaf)
     }
 
-    @Test("in the real world they are the system's")
+    @Test("random numbers of the real world are the system's")
     func real() {
         let loop = RunLoop.current
         #expect(Set((0..<100).map { _ in loop.randomNumbers.next() }).count == 100)

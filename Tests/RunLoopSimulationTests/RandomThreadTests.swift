@@ -56,7 +56,7 @@ struct RandomThreadTests {
         }
     }
 
-    @Test("every one ends, and is the same each time", arguments: [100, 2_000, 10_000])
+    @Test("every random simulation ends, and is the same each time", arguments: [100, 2_000, 10_000])
     func ends(microseconds: Int) {
         for seed in 0..<12 as Range<UInt64> {
             let traces = (0..<2).map { _ in Self.trace(seed: seed, work: .microseconds(microseconds)) }

@@ -55,7 +55,7 @@ struct WallSleepTests {
         #expect(words == ["3.0@3.0", "2.0@3.0"])
     }
 
-    @Test("it follows a clock that is set forward, set back, or continues while the machine sleeps")
+    @Test("a sleep follows a clock that is set forward, set back, or continues while the machine sleeps")
     func steps() {
         let forward = hours { loop, note in
             try await loop.clock.sleep(untilWallTime: at(10))

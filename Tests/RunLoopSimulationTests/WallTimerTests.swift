@@ -466,7 +466,7 @@ struct WallTimerTests {
 
 @Suite("Wall time")
 struct WallTimeTests {
-    @Test("is written in UTC")
+    @Test("a wall time is written in UTC")
     func description() {
         #expect("\(RunLoop.WallTime(secondsSince1970: 0))" == "1970-01-01T00:00:00Z")
         #expect("\(RunLoop.WallTime(secondsSince1970: 978_307_200))" == "2001-01-01T00:00:00Z")
@@ -477,7 +477,7 @@ struct WallTimeTests {
         #expect("\(RunLoop.WallTime(nanoseconds: .max - 1))" == "2262-04-11T23:47:16.854775806Z")
     }
 
-    @Test("is added to and subtracted from, and saturates")
+    @Test("sums and differences of wall times saturate")
     func arithmetic() {
         let time = RunLoop.WallTime(secondsSince1970: 100)
         #expect(time + .seconds(5) == RunLoop.WallTime(nanoseconds: 105_000_000_000))

@@ -161,7 +161,7 @@ struct LockTests {
         }
     }
 
-    @Test("a wait for a lock with a limit ends there in virtual time")
+    @Test("a wait for a lock with a limit ends at the limit in virtual time")
     func limits() {
         withSimulation { simulation in
             simulation.captureExecutors()

@@ -173,7 +173,7 @@ struct OutsideTests {
             #expect(simulation.escapes.count == 1)
             let escape = simulation.escapes.first ?? ""
             #expect(escape.hasPrefix("a thread outside of the simulation resumes task "), "\(escape)")
-            #expect(escape.contains(", which goes on outside, at 0.000000000, in closure"), "\(escape)")
+            #expect(escape.contains(", which continues outside, at 0.000000000, in closure"), "\(escape)")
         }
         isDone.wait()
     }

@@ -29,7 +29,7 @@ struct SteppingTests {
             "ExploreTests/finds", "RUNLOOP_STEP", "0:main.1@0>main.2", commands: #"s\nd 0\nhello\nt\n"#)
         #expect(end == .exited(0))
         #expect(lines.first == "0:main.1@0>main.2  the run has passed")
-        let place = try #require(lines.firstIndex { $0.hasSuffix("which task goes on? main.1@0") })
+        let place = try #require(lines.firstIndex { $0.hasSuffix("which task continues? main.1@0") })
         #expect(lines[(place + 1)...].prefix(2) == ["    0 main.1 (usual)", "  ▶ 1 main.2"])
         #expect(lines[place + 3].hasPrefix("0:  Expectation failed: "))
         #expect(lines.contains("no command is \"hello\"; ? lists them") && lines.contains("0:"))

@@ -19,7 +19,7 @@ extension Trait where Self == IssueHandlingTrait {
 
 @Suite("Reports of a test that fails in a simulation", .serialized)
 struct TraitTests {
-    @Test("in a handler and between runs: the seed and the picture, once", .intercepted, .simulated)
+    @Test("a failure in a handler or between runs reports the seed and the picture, once", .intercepted, .simulated)
     func inside() {
         withSimulation(seed: 42) { simulation in
             Timer.scheduledTimer(withTimeInterval: .seconds(2), repeats: true) { timer in
@@ -36,17 +36,17 @@ struct TraitTests {
         Issue.record("over")
     }
 
-    @Test("without a simulation, an issue says nothing more", .intercepted, .simulated)
+    @Test("without a simulation, an issue has no more text", .intercepted, .simulated)
     func outside() {
         Issue.record("plain")
     }
 
-    @Test("a host that fails without a word of the test is an issue", .intercepted, .simulated)
+    @Test("a host that fails without an issue of the test is an issue", .intercepted, .simulated)
     func failure() {
         withSimulation { $0.noteFailure(of: "server", CancellationError()) }
     }
 
-    @Test("with captured executors it also says that the order of dictionaries is open", .intercepted, .simulated)
+    @Test("with captured executors a report also warns that the order of dictionaries varies", .intercepted, .simulated)
     func order() {
         withSimulation(seed: 44) { simulation in
             simulation.captureExecutors()

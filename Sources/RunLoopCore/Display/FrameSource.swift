@@ -103,7 +103,7 @@ public final class FrameSource {
     private func tellAhead(_ timestamp: RunLoop.Instant, at now: RunLoop.Instant, in loop: RunLoop) {
         guard loop.trace != nil else { return }
         loop.emit(
-            .ignored("a frame was reported for \(timestamp), which lies ahead; it counts as one of \(now)"))
+            .ignored("a frame was reported for \(timestamp), which is in the future; it counts for \(now)"))
     }
 
     /// Returns the date of a frame, as far as it is known.

@@ -137,7 +137,7 @@ public enum FlightError: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .file(let path, let reason): "\(path): \(String(cString: strerror(reason))) (errno \(reason))"
-        case .notAFlight: "this is no flight of a loop, or one that another version of RunLoopKit has recorded"
+        case .notAFlight: "not a flight of a loop, or recorded by another version of RunLoopKit"
         }
     }
 }

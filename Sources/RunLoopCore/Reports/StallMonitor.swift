@@ -57,7 +57,7 @@ public final class StallMonitor {
     ///   - report: called on the monitor's thread. Keep it quick: the monitor does not look while it runs.
     public init(_ loop: RunLoop, threshold: Duration, report: @escaping @Sendable (Stall) -> Void) {
         loop.checkThread()
-        require(threshold > .zero, "a stall is a call that lasts longer than something; the threshold is \(threshold)")
+        require(threshold > .zero, "the threshold of a stall is longer than zero, not \(threshold)")
         let record = DispatchRecord(isVirtual: loop.isVirtual)
         self.record = record
         self.loop = loop

@@ -26,8 +26,8 @@ extension RunLoop {
         of activities: Activity, inModes modes: Modes = .common, bufferingOldest limit: Int = 1024,
         file: StaticString = #fileID, line: UInt32 = #line
     ) -> Activities {
-        require(!activities.isEmpty, "without any activity chosen none would be told; choose some, or all")
-        require(!modes.isEmpty, "activities need a mode; without any, none would be told")
+        require(!activities.isEmpty, "a sequence of activities needs at least one; choose some, or all")
+        require(!modes.isEmpty, "activities need a mode; without any, none would be delivered")
         require(limit > 0, "at least one activity is kept, not \(limit)")
         return Activities(activities, of: self, modes, limit, file: file, line: line)
     }

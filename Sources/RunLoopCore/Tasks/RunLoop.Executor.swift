@@ -160,7 +160,7 @@ final class JobReceiver: SerialExecutor {
     func checkIsolated() {
         require(
             remote.isCurrent,
-            "what lives on \(remote.mailbox.loopDescription) was used on another thread; await it from there")
+            "code that belongs to \(remote.mailbox.loopDescription) was called on another thread; await it from there")
     }
 
     func isIsolatingCurrentContext() -> Bool? { remote.isCurrent }

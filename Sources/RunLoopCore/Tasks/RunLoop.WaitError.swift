@@ -17,9 +17,9 @@ extension RunLoop {
             case .loopEnded(let name): "\(Self.words(name)) has ended"
             case .starved: "nothing can happen any more that would end the wait"
             case .deadlock(let caller, let loop):
-                "\(Self.words(caller)) was to wait for \(Self.words(loop)), which waits for it in turn; let one of the two "
-                    + "post its block, and not wait"
-            case .alreadyWaiting(let what): "another task waits for \(what) already; let one task do that"
+                "\(Self.words(caller)) cannot wait for \(Self.words(loop)), which waits for it in turn; "
+                    + "post one of the two blocks without waiting"
+            case .alreadyWaiting(let what): "another task already waits for \(what); wait in one task only"
             }
         }
 
@@ -37,7 +37,7 @@ extension RunLoop.Remote {
     /// Returns ``endError`` after a suspension. A task that swallows the error and tries again then takes turns, which
     /// are limited at the end of a loop; otherwise it would keep its thread for ever.
     package nonisolated(nonsending) func endErrorAfterTurn() async -> RunLoop.WaitError {
-        try? await NamedWait(self, "learns of the end of its loop").wait()
+        try? await NamedWait(self, "takes a turn after the end of its loop").wait()
         return endError
     }
 }

@@ -69,7 +69,7 @@ public final class LoopBound<Value>: Sendable {
         }
         require(
             !loop.hasEnded,
-            "\(self.words) was used too late: the loop has ended, and let go of the values that were bound to it")
+            "\(self.words) was used after its loop had ended, which released the values that were bound to it")
         return box
     }
 

@@ -39,7 +39,7 @@ public struct Histogram: Sendable, Hashable {
     ///
     /// - Parameter share: the share, from 0 to 1; 0.5 for the median.
     public func quantile(_ share: Double) -> Duration {
-        require((0...1).contains(share), "a quantile is asked for with a share from 0 to 1, not \(share)")
+        require((0...1).contains(share), "a quantile has a share from 0 to 1, not \(share)")
         let rank = max(1, Int((share * Double(count)).rounded(.up)))
         var seen = 0
         for (bucket, number) in allCounts.enumerated() {

@@ -34,7 +34,7 @@ extension WallSchedule {
     ///   - name: distinguishes the programs that share the dates, for example by job and host.
     /// - Precondition: the limit is longer than zero.
     public func delayed(upTo limit: Duration, by name: String) -> some WallSchedule {
-        require(limit > .zero, "a schedule is delayed by a time up to a limit that is longer than zero, not \(limit)")
+        require(limit > .zero, "the limit of a schedule's delay is longer than zero, not \(limit)")
         return DelayedSchedule(base: self, delay: .nanoseconds(Self.part(of: limit.nanoseconds, for: name)))
     }
 

@@ -46,14 +46,14 @@ extension Campaign {
             func number(_ name: String?) throws(Failure) -> Int? {
                 guard let name, let text = value(name) else { return nil }
                 guard let number = Int(text), number >= 0 else {
-                    throw Failure("\(name) is a number of a shard, and not \(quoted(text))")
+                    throw Failure("\(name) must be the number of a shard, not \(quoted(text))")
                 }
                 return number
             }
             for naming in Self.namings {
                 guard let given = try number(naming.index) else { continue }
                 guard let count = try number(naming.count) else {
-                    throw Failure("\(naming.index) names a shard, and \(naming.count) is missing, the number of shards")
+                    throw Failure("\(naming.index) names a shard, but \(naming.count) is not set")
                 }
                 let first = try number(naming.first) ?? naming.least
                 let step = try number(naming.step) ?? 1

@@ -104,7 +104,7 @@ extension Trace.Choice {
     /// The words without the place, except for a choice among lanes.
     var outcome: String {
         func lane(_ choice: Int) -> Substring { name(of: choice).drop { $0 == "*" } }
-        if isAmongLanes { return "\(lane(chosen)) goes on" + (isDeparture ? " instead of \(lane(usual))" : "") }
+        if isAmongLanes { return "\(lane(chosen)) continues" + (isDeparture ? " instead of \(lane(usual))" : "") }
         return name(of: chosen) == place ? "happens" : name(of: chosen)
     }
 }

@@ -102,8 +102,8 @@ extension Trace.Choice {
     fileprivate var question: String {
         let question =
             switch kind {
-            case .task: "which task goes on"
-            case .thread: "which thread goes on"
+            case .task: "which task continues"
+            case .thread: "which thread continues"
             case .event: "which event comes first"
             case .possibility: "which possibility"
             case .fault: "does it happen"

@@ -19,7 +19,7 @@ struct ProcessRunner: ~Copyable, Runner {
         case .run(let run, let number, let known, _):
             length.grow(to: known)
             return (number, run)
-        case let other: fatalError("the process of an exploration has answered: \(other.line)")
+        case let other: fatalError("the worker of an exploration gave an unexpected answer: \(other.line)")
         }
     }
 
@@ -44,7 +44,7 @@ struct ProcessRunner: ~Copyable, Runner {
         _ message: Message, _ marks: inout Simulation.Marks
     ) -> (run: Run, branches: [Path.Branch]) {
         guard case .run(let run, _, _, let branches) = ask(message, &marks) else {
-            fatalError("the process of an exploration has not told of a run")
+            fatalError("the worker of an exploration has not reported a run")
         }
         return (run, branches)
     }

@@ -30,7 +30,7 @@ enum Worker {
     static func serve(_ makeRunner: (Journal) -> LocalRunner) -> Never {
         var runner = makeRunner(Journal(Descriptor.journal))
         guard let requests = fdopen(Descriptor.requests, "r"), let answers = fdopen(Descriptor.answers, "w") else {
-            fatalError("an exploration was begun for another process, which is not there")
+            fatalError("a worker of an exploration has lost the sockets to the exploring process")
         }
         let mostMemory = residentMemory + mostGrowth
         var line: UnsafeMutablePointer<CChar>?
@@ -73,7 +73,7 @@ enum Worker {
         case .follow(let path):
             let (run, branches) = runner.follow(path, marks: &marks)
             return .run(run, branches: branches)
-        case .passed, .run: fatalError("an exploration asks and does not answer")
+        case .passed, .run: fatalError("a worker of an exploration was sent an answer")
         }
     }
 }

@@ -128,7 +128,7 @@ final class WorkerProcess {
     private static let trapWords = ["Fatal error: ", "Precondition failed: ", "Assertion failed: "]
 
     /// The fault of a process that has begun no run.
-    static let neverCame = Fault(.trap, "the program, called again, has ended and has not come to the exploration")
+    static let neverCame = Fault(.trap, "the program, started again, ended before it reached the exploration")
 
     /// Determines why the process has ended.
     private func end() -> Fault {

@@ -19,7 +19,7 @@ public enum RecordError: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .file(let path, let reason): "\(path): \(String(cString: strerror(reason))) (errno \(reason))"
-        case .notARecord(let path): "\(path) is no record of a run, or one that another version of RunLoopKit has made"
+        case .notARecord(let path): "\(path) is not a record of a run, or was made by another version of RunLoopKit"
         case .damaged(let path, let place): "\(path): \(RecordEnd.damaged(place))"
         case .noThread(let thread, let threads):
             "the record has no thread \(thread); it has \(threads.map { "\($0)" }.joined(separator: ", "))"

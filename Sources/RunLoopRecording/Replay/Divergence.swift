@@ -30,7 +30,7 @@ public enum ReplayEnd: Sendable, Hashable, CustomStringConvertible {
         case .endOfRecord(let end): "the replay has come to the end of the record: \(end)"
         case .limit: "the replay has come to the event that was asked for"
         case .withoutPayload(let thread, let event):
-            "the replay cannot go on at event \(event) of \(thread), where the program reads: "
+            "the replay cannot continue at event \(event) of \(thread), where the program reads: "
                 + "the record has no payloads, only their lengths and digests"
         }
     }

@@ -71,7 +71,7 @@ final class Replay: Sendable {
         options.onDivergence(
             Divergence(
                 thread: thread, event: event, recorded: "mail from \(name)",
-                asked: "it, and nobody posts any\(others.isEmpty ? "" : " (other threads wait, too\(others))")"))
+                asked: "it, and no thread posts any\(others.isEmpty ? "" : " (other threads wait, too\(others))")"))
     }
 
     /// Waits for two seconds.

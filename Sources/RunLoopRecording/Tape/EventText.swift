@@ -8,7 +8,7 @@ enum EventText {
         if reader.isAtEnd { return "the end" }
         if reader.next >= 0x80 { return "the time, \(RunLoop.Instant(nanoseconds: time(&reader, after: lastTime)))" }
         let first = reader.byte()
-        guard let kind = EventKind(rawValue: first) else { return "no event that is known (\(first))" }
+        guard let kind = EventKind(rawValue: first) else { return "an unknown event (\(first))" }
         switch kind {
         case .wait:
             _ = reader.sum()
@@ -16,7 +16,7 @@ enum EventText {
             return "a wait, after which \(count) \(count == 1 ? "descriptor was" : "descriptors were") ready"
         case .foundMail, .refused:
             let count = reader.unsigned()
-            return kind == .foundMail ? "mail, at look \(count)" : "a post that is refused, after \(count)"
+            return kind == .foundMail ? "mail, at check \(count)" : "a post that is refused, after \(count)"
         case .tookMail:
             let runs = reader.unsigned()
             var texts: [String] = []
@@ -76,7 +76,7 @@ enum EventText {
 
     static func wait(until deadline: RunLoop.Instant) -> String {
         switch deadline {
-        case .distantPast: "a wait that only looks"
+        case .distantPast: "a wait without sleeping"
         case .distantFuture: "a wait without an end"
         default: "a wait until \(deadline)"
         }

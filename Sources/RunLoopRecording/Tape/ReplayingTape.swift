@@ -83,7 +83,7 @@ final class ReplayingTape: Tape {
 
     /// Reports a damaged event. The record was verified, so its bytes have changed since, or were made to have the
     /// right sums.
-    private func damaged() -> Never { diverge("an event that is none", "no more") }
+    private func damaged() -> Never { diverge("a damaged event", "no more") }
 
     /// Ends the replay where the program reads bytes that the record does not have.
     func lacksPayload() -> Never {

@@ -111,7 +111,7 @@ extension Timeline.State {
         return livingThreads.flatMap { thread -> [String] in
             let stand = Timeline.Stand(of: thread, in: &self)
             let tasks = schedule?.waitingTasks(on: thread.number) ?? []
-            return ["\(thread.name) \(stand.words(at: now))"] + tasks.map { "  task \($0) can go on" }
+            return ["\(thread.name) \(stand.words(at: now))"] + tasks.map { "  task \($0) can continue" }
                 + stand.items.map { "  \($0)\($0.isReady ? ", ready" : "")" }
         }
     }
@@ -121,12 +121,12 @@ extension Timeline.Stand {
     /// The words for the rest of the thread.
     fileprivate func words(at now: RunLoop.Instant) -> String {
         switch rest {
-        case .none: thread.system == pthread_self() ? "runs" : "can go on"
-        case .until(let date, wakeable: false): date > now ? "works until \(date)" : "can go on"
+        case .none: thread.system == pthread_self() ? "runs" : "can continue"
+        case .until(let date, wakeable: false): date > now ? "works until \(date)" : "can continue"
         case .until where isWoken: "was woken"
         case .until(.distantFuture, _): "waits"
-        case .until(let date, _): date > now ? "waits until \(date)" : "can go on"
-        case .calm: "lets the others go first"
+        case .until(let date, _): date > now ? "waits until \(date)" : "can continue"
+        case .calm: "yields to the others"
         case .join(let other): "waits for the end of \(other.object.name)"
         case .latch(let latch): "waits for a block on \(latch.object.opener.name)"
         case .signal: "waits for \(awaitedWords)"

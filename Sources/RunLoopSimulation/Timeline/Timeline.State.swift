@@ -140,7 +140,7 @@ extension Timeline {
 
         private mutating func begin(chosen: Thread) -> Next {
             if chosen.isWaiting { chosen.isWoken = false }
-            noteDeparture("goes on", in: chosen.lane, chosen.nameInLane)
+            noteDeparture("continues", in: chosen.lane, chosen.nameInLane)
             return begin(chosen, .woke)
         }
 
@@ -291,8 +291,8 @@ extension Timeline {
                 }
             }
             fatalError(
-                "threads of a simulation wait for one another and can never go on: \(waits.joined(separator: ", ")); let one of "
-                    + "them not wait")
+                "threads of a simulation wait for one another and can never go on: \(waits.joined(separator: ", ")); "
+                    + "remove one of these waits")
         }
 
         /// Returns `true` if a thread waits for another thread outside the simulation.

@@ -175,7 +175,7 @@ extension Connection {
         }
         let (used, result) = try use(input?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0))
         require(
-            used >= 0 && used <= unusedInput, "one uses some of the bytes that are there, not \(used) of \(unusedInput)"
+            used >= 0 && used <= unusedInput, "at most the unused bytes can be used, not \(used) of \(unusedInput)"
         )
         guard let input else { return result }
         input.discard(used)

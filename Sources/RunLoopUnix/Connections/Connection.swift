@@ -182,7 +182,7 @@ public final class Connection {
 
     deinit {
         guard machine.isNew else { return }
-        loop.trace?(.ignored("\(description) was let go without a start"))
+        loop.trace?(.ignored("\(description) was released and had never been started"))
         stream.close(.incomplete)
     }
 
@@ -243,7 +243,7 @@ public final class Connection {
     public func resumeReading() {
         update {
             if !machine.resume() {
-                loop.trace?(.ignored("\(description) was to resume reading, which was not paused"))
+                loop.trace?(.ignored("\(description) was asked to resume reading, which was not paused"))
             }
         }
     }

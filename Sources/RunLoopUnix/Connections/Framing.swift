@@ -102,7 +102,7 @@ public enum Framing {
     }
 
     private static func requireLimit(_ limit: Int) {
-        require(limit >= 0, "a message has no fewer than 0 bytes: give a limit of at least 0, not \(limit)")
+        require(limit >= 0, "the limit for a message is at least 0 bytes, not \(limit)")
     }
 
     /// The front of the received bytes.

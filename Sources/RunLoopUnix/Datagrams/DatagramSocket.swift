@@ -301,7 +301,7 @@ public final class DatagramSocket {
     /// on the loop's thread.
     public func resumeReceiving() {
         guard machine.resume() else {
-            loop.trace?(.ignored("\(description) was to resume receiving, which was not paused"))
+            loop.trace?(.ignored("\(description) was asked to resume receiving, which was not paused"))
             return
         }
         watch()
@@ -352,7 +352,9 @@ public final class DatagramSocket {
 
     private func send(_ bytes: UnsafeRawBufferPointer, on route: DatagramRoute) -> Bool {
         guard isOpen else {
-            if !hasToldOfIgnoredSend { loop.trace?(.ignored("\(description) was to send after it had been closed")) }
+            if !hasToldOfIgnoredSend {
+                loop.trace?(.ignored("\(description) was asked to send after it had been closed"))
+            }
             hasToldOfIgnoredSend = true
             return false
         }

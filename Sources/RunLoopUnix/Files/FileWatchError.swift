@@ -16,11 +16,11 @@ public enum FileWatchError: Error, Equatable, Sendable, CustomStringConvertible 
     public var description: String {
         switch self {
         case .noSuchFile(let path):
-            "\(path) cannot be watched: there is no such file; watch its directory to hear when it is made"
+            "\(path) cannot be watched: there is no such file; watch its directory to be notified when it is made"
         case .notPermitted(let path):
-            "\(path) cannot be watched: it may not be read"
+            "\(path) cannot be watched: this process may not read it"
         case .alreadyWatched(let path):
-            "\(path) is watched already by this watcher, under this or another path; take that watch back first"
+            "\(path) is watched already by this watcher, under this or another path; remove that watch first"
         case .tooManyWatches(let path):
             "\(path) cannot be watched: the user has too many watches; raise the sysctl fs.inotify.max_user_watches"
         case .tooManyWatchers:

@@ -68,7 +68,7 @@ public struct ActivatedSocket: Sendable, Hashable {
             let number = try variables.number(.listenCount), number > 0
         else { return [] }
         guard let count = Int32(exactly: number), count <= Int32.max - first else {
-            throw .invalid(.listenCount, "\(number)", "so many descriptors there are not")
+            throw .invalid(.listenCount, "\(number)", "a process cannot have so many descriptors")
         }
         let names = variables[.listenNames]
             .map { $0.split(separator: ":", omittingEmptySubsequences: false).map(String.init) }

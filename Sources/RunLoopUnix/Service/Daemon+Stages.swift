@@ -31,7 +31,7 @@ extension Daemon {
             if result == .starved && loop.isEnding { return 0 }
             require(
                 result != .starved,
-                "on virtual time nothing can ever happen any more, and nobody has stopped the daemon")
+                "on virtual time no event is left that could stop the daemon; schedule a call of stop()")
             if result == .stopped { stop() }
         }
     }
@@ -137,7 +137,7 @@ extension Daemon {
     }
 
     private static let limitLabel = CallLabel("limit of stopping")
-    private static let resendLabel = CallLabel("telling the service manager")
+    private static let resendLabel = CallLabel("notifying the service manager")
 
     private func setLimit(_ duration: Duration) {
         limit?.cancel()
@@ -215,7 +215,7 @@ extension Daemon {
 
     private func report(_ error: ServiceManagerError) {
         if let errorHandler { return errorHandler(error) }
-        loop.trace?(.ignored("the service manager is not told: \(error)"))
+        loop.trace?(.ignored("the service manager was not notified: \(error)"))
     }
 
     private func call(_ hooks: [Hook]) {

@@ -25,7 +25,7 @@ extension Daemon {
     /// - Precondition: ``mode`` is the default mode.
     public nonisolated(nonsending) func run(announcesReady: Bool = true) async throws -> Int32 {
         if loop.hasGone("a daemon") || loop.hasEnded { throw await loop.remote.endErrorAfterTurn() }
-        require(mode == .default, "a daemon that is awaited leaves it to others to run the loop: in the default mode")
+        require(mode == .default, "a daemon is awaited in the default mode only, in which its loop runs")
         if case .stopped(let status) = state { return status }
         guard ending == nil else { throw RunLoop.WaitError.alreadyWaiting("the end of a daemon") }
         let wait = NamedWait(loop.remote, "waits for the end of the daemon")

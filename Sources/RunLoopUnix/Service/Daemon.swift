@@ -101,7 +101,9 @@ public final class Daemon {
         loop: RunLoop, manager: ServiceManager, mode: RunLoop.Mode = .default, drainLimit: Duration = .seconds(30),
         exitLimit: Duration = .seconds(5)
     ) {
-        require(drainLimit >= .zero && exitLimit >= .zero, "a limit for stopping is a time from then on: zero or more")
+        require(
+            drainLimit >= .zero && exitLimit >= .zero,
+            "the limits for stopping are zero or more, not \(drainLimit) and \(exitLimit)")
         self.loop = loop
         self.manager = manager
         self.mode = mode
@@ -179,8 +181,8 @@ public final class Daemon {
     public func handleSignals(_ heard: @escaping (Signal) -> Void = { _ in }) throws {
         require(
             signals.isEmpty,
-            "the daemon handles its signals already, and a second time the first of them would hurry it; what else is to "
-                + "hear of them has signal sources of its own")
+            "the daemon already handles its signals; handled twice, the first signal would hurry it; for other uses "
+                + "of the signals add a SignalSource")
         try Signal.ignore(.pipe)
         try handle(.terminate, heard) { $0.stop() }
         try handle(.interrupt, heard) { $0.stop() }

@@ -35,7 +35,7 @@ struct ServiceEnvironment {
         guard let text = self[variable] else { return nil }
         // Digits only, because the initializer would also accept a sign.
         guard text.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt64(text) else {
-            throw .invalid(variable, text, "it is to be a number")
+            throw .invalid(variable, text, "it must be a number")
         }
         return number
     }
@@ -44,7 +44,7 @@ struct ServiceEnvironment {
     func process(_ variable: Variable) throws(ServiceManagerError) -> pid_t? {
         guard let number = try number(variable) else { return nil }
         guard number > 0, let process = pid_t(exactly: number) else {
-            throw .invalid(variable, "\(number)", "it is to be a process")
+            throw .invalid(variable, "\(number)", "it must be the number of a process")
         }
         return process
     }

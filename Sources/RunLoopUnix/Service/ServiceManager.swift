@@ -55,7 +55,7 @@ public final class ServiceManager: Sendable {
         guard microseconds > 0, microseconds <= Int64.max / 1000 else {
             throw .invalid(
                 .watchdogPeriod, "\(microseconds)",
-                "it is to be a time in microseconds, above zero and below 292 years")
+                "it must be a time in microseconds, above zero and below 292 years")
         }
         if let process = try variables.process(.watchdogProcess), process != variables.ownProcess {
             remarks.append(
@@ -98,7 +98,9 @@ public final class ServiceManager: Sendable {
     /// Names the service's main process if it is not the process that was started.
     @discardableResult
     public func mainPID(_ process: Int32) throws(ServiceManagerError) -> Bool {
-        guard process > 0 else { throw .invalidMessage("MAINPID=\(process)", reason: "it is to be a process") }
+        guard process > 0 else {
+            throw .invalidMessage("MAINPID=\(process)", reason: "it must be the number of a process")
+        }
         return try send("MAINPID=\(process)")
     }
 
@@ -108,7 +110,7 @@ public final class ServiceManager: Sendable {
     public func extendTimeout(_ duration: Duration) throws(ServiceManagerError) -> Bool {
         let microseconds = duration / .microseconds(1)
         guard microseconds >= 1, microseconds < 0x1p63 else {
-            throw .invalidMessage("EXTEND_TIMEOUT_USEC=\(duration)", reason: "it is to be a microsecond or more")
+            throw .invalidMessage("EXTEND_TIMEOUT_USEC=\(duration)", reason: "it must be a microsecond or more")
         }
         return try send("EXTEND_TIMEOUT_USEC=\(Int64(microseconds))")
     }
@@ -147,7 +149,7 @@ final class NotifySocket: Sendable {
         var path = Array(name.utf8)
         let isAbstract = path.first == UInt8(ascii: "@")
         guard isAbstract || path.first == UInt8(ascii: "/"), path.count > 1 else {
-            throw invalid("it is to be an absolute path, or @ and a name; other addresses are not supported")
+            throw invalid("it must be an absolute path, or @ and a name; other addresses are not supported")
         }
         if path.contains(0) { throw invalid("a zero byte would end the path early") }
         if isAbstract { path[0] = 0 } else { path.append(0) }

@@ -13,7 +13,7 @@ public enum SignalError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .noSuchSignal(let number): "the system has no signal \(number) for programs"
         case .cannotBeHandled(let signal): "\(signal) can be neither handled nor ignored"
-        case .isFault(let signal): "\(signal) tells of a failed instruction, after which the program cannot go on"
+        case .isFault(let signal): "\(signal) reports a failed instruction, after which the program cannot continue"
         }
     }
 

@@ -49,7 +49,7 @@ public final class HostLookup {
 
     private func begin(_ modes: RunLoop.Modes, _ timeout: Duration, _ origin: RunLoop.Origin) {
         if name.isEmpty || name.utf8.contains(0) {
-            let reason = name.isEmpty ? "a name is not empty" : "a zero byte would end the name early"
+            let reason = name.isEmpty ? "the name is empty" : "a zero byte would end the name early"
             let failure = HostResolver.Failure(.invalidName, name: name, reason: reason)
             return loop.perform(inModes: modes) { [self] in finish(.failure(failure)) }
         }

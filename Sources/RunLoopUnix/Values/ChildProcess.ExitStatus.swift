@@ -17,7 +17,7 @@ extension ChildProcess {
             case .exited(let code): "exited with code \(code)"
             case .signalled(let signal, coreDumped: false): "ended by \(signal)"
             case .signalled(let signal, coreDumped: true): "ended by \(signal), core dumped"
-            case .lost: "ended; somebody else has taken its status"
+            case .lost: "ended; other code has taken its status"
             }
         }
     }

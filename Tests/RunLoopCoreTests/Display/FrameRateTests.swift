@@ -113,7 +113,7 @@ struct FrameRateTests {
         }
     }
 
-    @Test("set outside the call it counts from the call before, or from the next frame if that has passed")
+    @Test("a rate set outside the call counts from the call before, or from the next frame if that has passed")
     func outside() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -47,7 +47,7 @@ struct FrameSourceTests {
         }
     }
 
-    @Test("in a mode that is not its own the link loses the frames, and one in the common modes loses none")
+    @Test("during a run in another mode a link loses the frames, and a link in the common modes loses none")
     func modes() {
         withSimulation { simulation in
             let loop = simulation.loop
@@ -202,7 +202,7 @@ struct FrameSourceTests {
             #expect(link.totalDroppedFrames == 0)
             #expect(
                 ignored == [
-                    "a frame was reported for 3600.000000000, which lies ahead; it counts as one of 0.032000000"
+                    "a frame was reported for 3600.000000000, which is in the future; it counts for 0.032000000"
                 ])
         }
     }

@@ -303,7 +303,7 @@ struct CustomSourceTests {
         }
     }
 
-    @Test("a signalled source is served in the same time, however many are signalled")
+    @Test("a signalled source is served in constant time, however many are signalled")
     func manySignalled() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -110,7 +110,7 @@ struct DescriptorEventsTests {
             _ = CustomSource { _ in }
             #expect(ignored.count == 2)
             #expect(ignored[0].hasPrefix("descriptor (") && ignored[1].hasPrefix("source ("))
-            #expect(ignored.allSatisfy { $0.hasSuffix("was let go without having been added to a loop") })
+            #expect(ignored.allSatisfy { $0.hasSuffix("was released and had never been added to a loop") })
         }
     }
 

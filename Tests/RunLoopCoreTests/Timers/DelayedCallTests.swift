@@ -484,7 +484,7 @@ struct DelayedCallTests {
         }
     }
 
-    @Test("a call is made and cancelled in the same time, however many of its target are pending")
+    @Test("calls are made and cancelled in constant time, however many of their target are pending")
     func manyOfOneTarget() {
         withSimulation { simulation in
             let loop = simulation.loop

@@ -88,7 +88,7 @@ struct RearmTests {
         }
     }
 
-    @Test("taken out of its loop in its callback it waits until it is added again")
+    @Test("a timer taken out of its loop in its callback waits until it is added again")
     func removed() {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())

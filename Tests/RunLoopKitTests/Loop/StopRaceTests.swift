@@ -108,7 +108,7 @@ struct StopRaceTests {
     }
 
     @Test(
-        "one that is stopped when its call has been decided, and has not begun, is not called",
+        "an item that is stopped when its call has been decided, and has not begun, is not called",
         arguments: Stoppable.ofLoops.filter { $0 != .observer })
     func decided(_ kind: Stoppable) {
         let (decided, stopped) = (Flag(), Flag())

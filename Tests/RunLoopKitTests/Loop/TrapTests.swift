@@ -192,7 +192,7 @@ struct TrapTests {
         #expect(isSaid)
     }
 
-    @Test("the same in a callback of a run that a job has begun")
+    @Test("a callback that runs the loop until a task has ended, in a run that a job has begun")
     func runWithinRunOfJob() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             endAfter(seconds: 20)

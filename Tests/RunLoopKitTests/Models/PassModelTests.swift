@@ -55,7 +55,7 @@ struct PassModelTests {
         #expect(required > 0)
     }
 
-    @Test("each row of an event leads on, and without it flights are refused")
+    @Test("each row of the table is needed: without it flights are refused")
     func rows() throws {
         let table = PassTable()
         var used: Set<Int> = []

@@ -306,7 +306,7 @@ struct ActivityTests {
             activities = nil
             #expect(observers() == 1)
             simulation.runUntilIdle()
-            #expect(log.text == "failure(another task waits for activities of a loop already; let one task do that)")
+            #expect(log.text == "failure(another task already waits for activities of a loop; wait in one task only)")
             #expect(observers() == 0)
         }
     }

@@ -116,7 +116,7 @@ struct LoopBoundTests {
             }
             useAfterTheEnd()
         }
-        let isSaid = says("the loop has ended, and let go of the values that were bound to it", result)
+        let isSaid = says("was used after its loop had ended, which released the values", result)
         let isNamed = says("Int bound to a loop (RunLoopKitTests/LoopBoundTests.swift:", result)
         #expect(isSaid && isNamed)
     }

@@ -429,7 +429,7 @@ struct ConnectionTests {
             _ = Connection(adopting: one, on: loop) { $1.count }
             #expect(told.count == 2)
             #expect(told[0].contains("was written to after it had been finished or closed"))
-            #expect(told[1].contains("was let go without a start"))
+            #expect(told[1].contains("was released and had never been started"))
             #expect(isClosed(peer: other))
             close(other)
             withExtendedLifetime(peer) {}
@@ -495,7 +495,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("this side can be ended and still be read")
+    @Test("a connection can end its output and still be read")
     func ownEnd() throws {
         try withSimulation { simulation in
             var seen = ""

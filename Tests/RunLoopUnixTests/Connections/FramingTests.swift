@@ -107,7 +107,7 @@ struct FramingTests {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Framing.lengthPrefixed(width: 1, upTo: -1) { _, _ in }
         }
-        #expect(says("give a limit of at least 0, not -1", result))
+        #expect(says("is at least 0 bytes, not -1", result))
     }
 
     @Test("a byte of an incomplete message is looked at once, in however small pieces it comes")

@@ -230,7 +230,7 @@ struct MovingTests {
         }
     }
 
-    @Test("in a handler that runs the loop it waits until the handler has returned")
+    @Test("a move in a handler that runs the loop waits until the handler has returned")
     func nestedRun() throws {
         try withSimulation { simulation in
             let loop = simulation.loop
@@ -254,7 +254,7 @@ struct MovingTests {
         }
     }
 
-    @Test("if the loop there has ended, or ends before the arrival, the connection is closed")
+    @Test("if the receiving loop has ended, or ends before the arrival, the connection is closed")
     func endedTarget() throws {
         let group = try LoopGroup(count: 3)
         defer { end(group) }
@@ -347,7 +347,7 @@ struct MovingTests {
         await group.ended()
     }
 
-    @Test("in a simulated group it moves at the same times in every run")
+    @Test("connections of a simulated group move at the same times in every run")
     func simulated() throws {
         func run() throws -> [String] {
             let log = Log<String>()

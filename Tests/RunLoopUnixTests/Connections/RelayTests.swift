@@ -102,7 +102,7 @@ struct RelayTests {
         }
     }
 
-    @Test("one side can end and still be written to", arguments: [StreamKind.memory, .sockets])
+    @Test("a side can end its output and still be written to", arguments: [StreamKind.memory, .sockets])
     func halfEnd(kind: StreamKind) throws {
         try withSimulation { simulation in
             let relayed = try Relayed(kind, on: simulation.loop)

@@ -45,7 +45,7 @@ struct InotifyRecordTests {
         #expect(records(buffer).isEmpty)
     }
 
-    @Test("several bits in one record are several events, in a fixed order")
+    @Test("a record with several bits is several events, in a fixed order")
     func severalBits() {
         #expect(
             records(bytes(1, IN_DELETE_SELF | IN_ATTRIB, length: 0))[0].kinds == [.attributesChanged, .deletedSelf])

@@ -188,7 +188,7 @@ struct DaemonRunTests {
             simulation.loop.trace = { if case .ignored = $0 { lines.append("\($0)") } }
             simulation.loop.perform(at: ms(3_000)) { daemon.stop() }
             #expect(daemon.run() == 0)
-            let line = "ignored: the service manager is not told: \(ServiceManagerError.busy)"
+            let line = "ignored: the service manager was not notified: \(ServiceManagerError.busy)"
             #expect(lines == [line, line] && simulation.now == ms(3_000))
             #expect(simulation.loop.run(in: .default) == .finished, "nothing of it stays in the loop")
         }

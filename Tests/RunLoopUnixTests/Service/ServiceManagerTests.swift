@@ -41,7 +41,7 @@ struct ServiceManagerTests {
     }
 
     @Test(
-        "without a manager nothing is sent, and the calls and the remarks say so",
+        "without a manager nothing is sent, which the calls and the remarks report",
         arguments: [[:], ["NOTIFY_SOCKET": ""]])
     func absent(environment: [String: String]) throws {
         let manager = try ServiceManager(environment: environment)

@@ -137,7 +137,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("without a descriptor left it refuses, reports, rests, and continues")
+    @Test("without a free descriptor a listener refuses, reports, rests, and continues")
     func noDescriptors() async {
         await #expect(processExitsWith: .exitCode(0)) { try runWithoutDescriptors() }
     }
@@ -671,7 +671,7 @@ struct EndpointTests {
         #expect(throws: SystemError.self) { try Endpoint(text, port: 1) }
     }
 
-    @Test("a text with a zero byte is refused, and not cut")
+    @Test("text with a zero byte is refused, and not truncated")
     func zeroBytes() throws {
         #expect(throws: SystemError.self) { try Endpoint("127.0.0.1\0.example", port: 1) }
         let error = #expect(throws: SystemError.self) { try Endpoint(path: "/tmp/a\0b") }

@@ -35,7 +35,7 @@ struct HostTaskTests {
     func outcomes() {
         #expect(outcome("one.test") == "success([\"192.0.2.1:80\"]) 5.000000000")
         #expect(outcome("192.0.2.7") == "success([\"192.0.2.7:80\"]) 0.000000000")
-        #expect(outcome("").hasPrefix("failure(: a name is not empty"))
+        #expect(outcome("").hasPrefix("failure(: the name is empty"))
         #expect(
             outcome("one.test", timeout: .seconds(2))
                 == "failure(one.test: no answer within 2.0 seconds) 2.000000000")

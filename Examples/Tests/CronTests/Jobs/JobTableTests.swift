@@ -22,7 +22,7 @@ struct JobTableTests {
         }
     }
 
-    @Test("has a job a line, in the order of the file, with blanks, comments and line ends of any kind")
+    @Test("the table has a job a line, in the order of the file, with blanks, comments and line ends of any kind")
     func lines() throws {
         let jobs = try table(
             """
@@ -48,13 +48,13 @@ struct JobTableTests {
                 && jobs[3].missed == .each && jobs[3].limit?.duration == .milliseconds(250))
     }
 
-    @Test("may be empty")
+    @Test("the table may be empty")
     func empty() throws {
         #expect(try table("").isEmpty && table("\n# nothing\n").isEmpty)
     }
 
     @Test(
-        "names the file, the line and the reason of a mistake",
+        "a mistake is reported with its file, line and reason",
         arguments: [
             ("a", "when it is to run is missing"),
             ("a every", "how often it is to run is missing"),
@@ -85,7 +85,7 @@ struct JobTableTests {
         #expect(mistake("# first\nok @daily true\n\(line)\nlater oops\n") == "jobs:3: \(reason)")
     }
 
-    @Test("has each name once, and only text")
+    @Test("the table has each name once, and only text")
     func more() {
         #expect(
             mistake("a @daily true\n\na @hourly true") == "jobs:3: line 1 has a job of the name a already")

@@ -12,14 +12,14 @@ struct LineCutterTests {
         return lines
     }
 
-    @Test("is cut at line feeds, regardless of the pieces it comes in, and the last line needs none")
+    @Test("output is cut at line feeds, regardless of the pieces it comes in, and the last line needs none")
     func pieces() {
         #expect(lines(["a\nb", "", "c\n\nd"]) == ["a", "bc", "", "d"])
         #expect(lines(["a\n"]) == ["a"])
         #expect(lines([]) == [])
     }
 
-    @Test("is cut where a line is too long, and nothing is lost")
+    @Test("output is cut where a line is too long, and nothing is lost")
     func long() {
         let longest = String(repeating: "x", count: LineCutter.longest)
         #expect(lines([longest + "\n"]) == [longest])
@@ -27,7 +27,7 @@ struct LineCutterTests {
         #expect(lines([longest, longest, "\n"]) == [longest, longest])
     }
 
-    @Test("has no control characters, which would move the cursor of a terminal that shows it")
+    @Test("lines have no control characters, which would move the cursor of a terminal")
     func control() {
         #expect(lines(["a\tb\r\u{1B}[2J\u{7F}\u{9B}é\n"]) == [#"a\#tb\r\u{1B}[2J\u{7F}\u{009B}é"#])
     }

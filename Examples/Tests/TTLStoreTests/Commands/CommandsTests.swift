@@ -236,7 +236,7 @@ struct CommandsTests {
         }
     }
 
-    @Test("with enough replies together, the rest waits")
+    @Test("requests wait while enough replies are pending")
     func mark() {
         withSimulation { simulation in
             let shop = Shop(simulation)
