@@ -82,7 +82,7 @@ extension Program {
             try await loop.clock.sleep(for: .seconds(1))
         }
         simulation.advance(by: .seconds(1))
-        try check(found.value == 1, "the reader was told to read, and found \(found.value ?? 0)")
+        try check(found.value == 1, "the reader was notified, and found \(found.value ?? 0)")
     }
 
     /// Fails if the second request is under way while the server closes the connection, because it has been idle.

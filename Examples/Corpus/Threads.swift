@@ -28,7 +28,7 @@ extension Program {
             isClosed.value = true
         }
         simulation.runUntilIdle()
-        try check(!isTold.value, "the subscriber was told of an event when it had closed")
+        try check(!isTold.value, "the subscriber got an event after it had closed")
     }
 
     /// Fails if the job takes ten seconds.

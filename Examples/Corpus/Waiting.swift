@@ -52,7 +52,7 @@ extension Program {
             guest.cancel()
         }
         simulation.runUntilIdle()
-        try check(permit.isFree, "nobody has the permit, and it is not free")
+        try check(permit.isFree, "no task has the permit, and it is not free")
     }
 
     private final class Permit {
@@ -84,7 +84,7 @@ extension Program {
     /// Fails if both guests wait, and the second holder gives its permit back before the guest woken by the first one
     /// continues.
     private static let missedPermit = Program(
-        name: "missed-permit", bug: "A semaphore wakes somebody only when its first permit becomes free."
+        name: "missed-permit", bug: "A semaphore wakes a task only when its first permit becomes free."
     ) { simulation, isMended in
         let waiters = Waiters()
         var (free, ended) = (2, 0)

@@ -87,7 +87,7 @@ extension Screen {
             Line("  Page Up, Down     move in it"),
             Line("  t  l  c  n        sort by time, lateness, count or name; F6 or s: the next of them"),
             Line("  / or F4           show lines that contain a text only; Escape shows all again"),
-            Line("  Space             stand still, go on"),
+            Line("  Space             pause, continue"),
             Line("  q or F10          quit"), Line(),
             Line("  PASS/S SLEEP/S FIRE/S JOB/S  passes, sleeps, calls of timers, jobs of tasks, each second"),
             Line("  CPU% SLEEP%                  the time that the thread computed, and that the loop slept"),

@@ -68,7 +68,7 @@ public struct DragReport: Sendable, CustomStringConvertible {
                 }
             }
         }
-        if drags.isEmpty && hasDrags { faults.append("nobody has dragged") }
+        if drags.isEmpty && hasDrags { faults.append("no drag was made") }
         for drag in drags { faults += self.faults(of: drag) }
         if commonCalls.count != frames.count {
             faults.append("the common link was called \(commonCalls.count) times in \(frames.count) frames")

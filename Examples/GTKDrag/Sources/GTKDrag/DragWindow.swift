@@ -205,5 +205,5 @@ final class DragWindow {
 enum Failure: Error, CustomStringConvertible {
     case noDisplay
 
-    var description: String { "there is no display; make gtk-demo starts one that nobody sees" }
+    var description: String { "there is no display; make gtk-demo starts an invisible one" }
 }

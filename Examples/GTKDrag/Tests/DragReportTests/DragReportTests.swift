@@ -65,7 +65,7 @@ struct DragReportTests {
         expect("in a drag") { $0.usual[10] = fire($0.usual[10], .milliseconds(-100)) }
         expect("fired before") { $0.common[3] = fire($0.common[3], .milliseconds(-1)) }
         expect("are left out") { $0.common.remove(at: 3) }
-        expect("nobody has dragged") { $0.drags = [] }
+        expect("no drag was made") { $0.drags = [] }
         expect("the common link was called") { $0.commonCalls.removeLast() }
         expect("the common timer fired") { $0.common.removeSubrange(20..<40) }
         expect("the default link was called") { $0.usualCalls.removeSubrange(0..<20) }
