@@ -39,7 +39,7 @@ public struct Record: Sendable, CustomStringConvertible {
         let summaries = contents.summaries()
         end = contents.end(summaries)
         var (threads, counts): ([Int: String], [Int: UInt64]) = ([:], [:])
-        for (number, summary) in summaries where number < TapedLookups.tape {
+        for (number, summary) in summaries where number < RecordLayout.lookUps {
             counts[Int(number)] = summary.events
             if number == 0 { threads[0] = "main" }
             for (thread, name) in summary.threads { threads[Int(thread)] = name }

@@ -26,7 +26,7 @@ final class RecordContents: Sendable {
     private let parts: [RecordPart]
     private let tails: [RecordTail]
     // Unsafe, because they point to memory, which does not change.
-    private nonisolated(unsafe) let tapes: [UInt32: RecordedTape]
+    nonisolated(unsafe) let tapes: [UInt32: RecordedTape]
 
     init(_ path: String) throws(RecordError) {
         // Two looks, because the process may be writing: a chunk that follows a tail of the first look is in the second
@@ -109,34 +109,7 @@ final class RecordContents: Sendable {
 
     subscript(number: UInt32) -> RecordedTape { tapes[number] ?? RecordedTape(number: number) }
 
-    private static func name(ofTape number: UInt32) -> String {
-        number == TapedLookups.tape ? "the answers to look-ups" : "thread \(number)"
-    }
-
-    // MARK: Verification
-
-    /// Returns a summary of each tape. O(bytes).
-    func summaries() -> [UInt32: TapeSummary] { tapes.mapValues { TapeSummary($0, self) } }
-
-    /// Returns the end, or the damage that the summaries show.
-    func end(_ summaries: [UInt32: TapeSummary]) -> RecordEnd {
-        for (number, summary) in summaries.sorted(by: { $0.key < $1.key }) {
-            guard let events = summary.damage else { continue }
-            return .damaged("in events \(events.lowerBound) to \(events.upperBound) of \(Self.name(ofTape: number))")
-        }
-        return end
-    }
-
-    /// Compares all bytes of the record with their sums, and checks that the replay's last event exists.
-    func verify(_ path: String, _ until: ReplayOptions.Position?) throws(RecordError) {
-        let summaries = summaries()
-        if case .damaged(let place) = end(summaries) { throw .damaged(path, place: place) }
-        guard let until else { return }
-        guard let thread = UInt32(exactly: until.thread), thread < TapedLookups.tape, let summary = summaries[thread]
-        else {
-            throw .noThread(
-                until.thread, threads: summaries.keys.filter { $0 < TapedLookups.tape }.map(Int.init).sorted())
-        }
-        guard until.event < summary.events else { throw .noEvent(until, count: summary.events) }
+    static func name(ofTape number: UInt32) -> String {
+        number == RecordLayout.lookUps ? "the answers to look-ups" : "thread \(number)"
     }
 }

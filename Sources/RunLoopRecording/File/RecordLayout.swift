@@ -18,6 +18,9 @@ enum RecordLayout {
         case size, isContinued, end
         case foreignCalls
     }
+    /// The number of the tape of the look-ups' answers, above the numbers of all threads.
+    static let lookUps: UInt32 = .max - 1
+
     /// The offset of the program's arguments in the first page, each ending in a zero byte.
     static let argumentsStart = 256
 

@@ -6,8 +6,6 @@ internal import RunLoopUnix
 /// answer arrives as mail from that number: in a recording from a thread of the resolver, in a replay at once.
 final class TapedLookups: HostLookups {
     typealias Answer = Result<[Endpoint], HostResolver.Failure>
-    /// The tape of all answers.
-    static let tape: UInt32 = .max - 1
 
     private let tapes: Tapes
     private let state: Locked<State>
@@ -24,9 +22,9 @@ final class TapedLookups: HostLookups {
         self.tapes = tapes
         var state = State()
         if let replay = tapes.replay {
-            state.answers = Self.read(replay.contents[Self.tape])
+            state.answers = Self.read(replay.contents[RecordLayout.lookUps])
         } else {
-            state.tape = tapes.makeTape(number: Self.tape, named: "look-ups")
+            state.tape = tapes.makeTape(number: RecordLayout.lookUps, named: "look-ups")
         }
         self.state = Locked(state)
     }
