@@ -46,10 +46,8 @@ package final class SimulatedWorld: World {
     }
 
     package func keeps(endless task: String, with driver: any Driver) -> Bool {
-        guard let driver = driver as? VirtualDriver, let simulation = timeline.owner as? Simulation else {
-            return false
-        }
-        simulation.note(endless: task, on: driver.thread)
+        guard let driver = driver as? VirtualDriver else { return false }
+        timeline.note(endless: task, on: driver.thread)
         return true
     }
 

@@ -43,7 +43,7 @@ public func withSimulation<Result, Failure: Error>(
         failures = simulation.hostFailures
         return result
     }
-    try report(failures + simulation.endlessTasks, as: Failure.self)
+    try report(failures + simulation.timeline.endlessTasks.withLock(\.self), as: Failure.self)
     return result
 }
 
@@ -105,7 +105,6 @@ public final class Simulation: Sendable, Opaque {
     /// The worlds of hosts, in the order of their creation.
     private let otherWorlds = Locked<[SimulatedWorld]>([])
     private let failures = Locked<[HostFailure]>([])
-    private let endless = Locked<[HostFailure]>([])
     /// Returns waits that are not a thread's own, such as a job's wait for a thread. Called while all threads rest.
     package let furtherWaits = Locked<[@Sendable () -> [Wait]]>([])
 
@@ -396,40 +395,8 @@ public final class Simulation: Sendable, Opaque {
         failures.withLock { $0.append(HostFailure(host: host, instant: now, error: error)) }
     }
 
-    /// Notes a task that continues forever after the end of its loop; the task rests from now on.
-    func note(endless task: String, on thread: Timeline.Thread) {
-        note("\(task) continues after the end of its loop", of: thread.lane)
-        let failure = HostFailure(host: thread.lane, instant: now, error: EndlessTask(task: task))
-        endless.withLock { $0.append(failure) }
-        timeline.schedule?.endlessTask = "\(failure)"
-    }
-
-    /// The tasks that have continued forever after the end of their loops, in order.
-    var endlessTasks: [HostFailure] { endless.withLock(\.self) }
-
-    private struct EndlessTask: Error, CustomStringConvertible {
-        let task: String
-
-        var description: String {
-            "\(task) continues for ever after the end of its loop: it swallows the errors of its waits; return on them"
-        }
-    }
-
     /// The errors thrown by the programs of hosts, in order, except hosts that may fail. Any thread.
     public var hostFailures: [HostFailure] { failures.withLock(\.self) }
-
-    /// An error thrown by the program of a host: the fault of a simulation if the host may not fail. `Sendable`.
-    public struct HostFailure: Error, Sendable, CustomStringConvertible {
-        /// The name of the host.
-        public let host: String
-        /// The time when the host's program threw.
-        public let instant: RunLoop.Instant
-        /// The error that ended the program.
-        public let error: any Error
-
-        /// For example `host "server" failed at 1.500000000: bind: Address already in use (errno 98)`.
-        public var description: String { "host \(quoted(host)) failed at \(instant): \(error)" }
-    }
 
     /// Adds a line of your own to the trace and to the ``picture``.
     public func note(_ text: String) {

@@ -39,6 +39,8 @@ final class Timeline: Sendable {
     let hasPlaces = Atomic(false)
     /// The marks met so far.
     let knownMarks = Locked(Simulation.Marks())
+    /// The tasks that have continued forever after the end of their loops, in order.
+    let endlessTasks = Locked<[Simulation.HostFailure]>([])
     /// The lateness of the latest fire so far, and the item that fired, over the loops whose events are recorded.
     let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 
