@@ -59,7 +59,7 @@ extension RunLoop {
         var scopes: Set<ObjectIdentifier> = []
         for item in tasks {
             if let job = item.scope.task { awaiters[job.address, default: []] += ValueAwaiters.of(job) }
-            guard let scope = item.scope.tasks, scopes.insert(ObjectIdentifier(scope)).inserted else { continue }
+            guard let scope = item.tasks, scopes.insert(ObjectIdentifier(scope)).inserted else { continue }
             for (member, waiting) in scope.awaiters { awaiters[member.address, default: []] += waiting }
         }
         return awaiters

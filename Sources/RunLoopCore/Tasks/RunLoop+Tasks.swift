@@ -112,8 +112,8 @@ extension RunLoop {
     ) -> Task<Success, any Error> {
         checkThread()
         require(takesJobs, "a task was started on \(mailbox.loopDescription), which has ended")
-        let scope = TaskScope(remote, in: place?.tasks)
-        let item = TaskItem(label, scope)
+        let scope = TaskScope(remote, within: place?.tasks.limit)
+        let item = TaskItem(label, scope, in: place?.tasks)
         // Unsafe, but the task stays on the loop's thread, to which these belong.
         nonisolated(unsafe) let (ownItem, ownPlace, body, ended) = (
             item, place, operation, schedule?.taskBegins(named: label.name, at: label.origin)
@@ -142,7 +142,7 @@ extension RunLoop {
         while true {
             let items = allUntimedItems().compactMap { $0 as? TaskItem }
             guard !items.isEmpty else { return }
-            for item in items where item.scope.tasks?.isShielded != true { item.task?.cancel() }
+            for item in items where item.scope.deadline?.isShielded != true { item.task?.cancel() }
             for task in items.compactMap(\.task) { await task.ended() }
         }
     }
@@ -175,10 +175,12 @@ final class TaskItem: RunLoop.UntimedItem {
     @exclusivity(unchecked) var task: (cancel: @Sendable () -> Void, ended: @Sendable () async -> Void)?
 
     let scope: TaskScope
+    /// The scope in which the task was started; `nil` if there was none.
+    let tasks: RunLoop.Tasks?
     private let function: StaticString
 
-    init(_ label: TaskLabel, _ scope: TaskScope) {
-        (self.scope, function) = (scope, label.function)
+    init(_ label: TaskLabel, _ scope: TaskScope, in tasks: RunLoop.Tasks?) {
+        (self.scope, self.tasks, function) = (scope, tasks, label.function)
         super.init(origin: label.origin)
         if let name = label.name { self.name = name }
     }
@@ -196,7 +198,7 @@ final class TaskItem: RunLoop.UntimedItem {
 
     override func loopEnded() {
         task?.cancel()
-        scope.tasks?.loopEnded()
+        tasks?.loopEnded()
         task = nil
     }
 }

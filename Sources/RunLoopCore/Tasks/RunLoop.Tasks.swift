@@ -26,24 +26,21 @@ extension RunLoop {
         private let label: TaskLabel
         private let loop: RunLoop
         private let modes: Modes
-        /// The scope of the calling task.
-        private let outer: Tasks?
-        /// Indicates whether the body and the tasks are shielded from outer cancellations and deadlines.
-        private let isShield: Bool
+        /// The deadline, within the deadlines of the calling task's scope.
+        let limit: ScopeDeadline
         // Locked, because a task that outlives the loop runs on another thread.
         private let state = Locked(State())
         private let end: End
-        private var date: Instant
         private var call: DelayedCall?
 
         init(on loop: RunLoop, until deadline: Instant, isShield: Bool = false, _ label: TaskLabel) {
             require(
                 loop.isInstalled,
                 "a scope is made on the loop's thread: in a task of the loop, or in one that prefers its executor")
-            (self.loop, date) = (loop, deadline)
+            (self.loop, self.label) = (loop, label)
             modes = loop.remote.runningJobs?.with { $0.modes } ?? .common
-            (self.label, self.isShield) = (label, isShield)
-            outer = TaskScope.ofRunningTask(on: loop.remote)?.tasks
+            let outer = TaskScope.ofRunningTask(on: loop.remote)?.deadline
+            limit = ScopeDeadline(on: loop, at: deadline, within: outer, isShield: isShield)
             end = End(loop.remote)
         }
 
@@ -97,7 +94,7 @@ extension RunLoop {
 
         /// Notes that a task has ended. Usually on the loop's thread.
         func ended(_ number: Int) {
-            if loop.isInstalled { noticeDeadlines() }
+            if loop.isInstalled { limit.notice() }
             let (isLast, waits, hasFailed) = state.withLock { state in
                 let member = state.members.removeValue(forKey: number)!
                 return (state.members.isEmpty, member.waits, note(member, in: &state))
@@ -133,7 +130,7 @@ extension RunLoop {
         /// thread; O(number of tasks).
         public func cancel() {
             loop.checkThread()
-            noticeDeadlines()
+            limit.notice()
             cancel(.program)
         }
 
@@ -149,12 +146,12 @@ extension RunLoop {
         /// The date at which everything is cancelled, on the loop's clock; ``RunLoop/Instant/distantFuture`` for never.
         /// The deadline can be moved as long as it has not passed. On the loop's thread; O(log n).
         public var deadline: Instant {
-            get { date }
+            get { limit.date }
             set {
                 loop.checkThread()
-                noticeDeadlines()
+                limit.notice()
                 guard !isCancelled else { return }
-                date = newValue
+                limit.date = newValue
                 watchDeadline()
             }
         }
@@ -164,33 +161,13 @@ extension RunLoop {
         private func watchDeadline() {
             call?.cancel()
             call = nil
-            guard date < .distantFuture, state.withLock({ $0.reason == nil && !$0.hasEnded }) else { return }
-            guard date > loop.now else { return cancel(.deadline) }
-            call = loop.perform(at: date, inModes: modes, label: Self.label, origin: origin) { [self] in
+            guard deadline < .distantFuture, state.withLock({ $0.reason == nil && !$0.hasEnded }) else { return }
+            guard deadline > loop.now else { return cancel(.deadline) }
+            call = loop.perform(at: deadline, inModes: modes, label: Self.label, origin: origin) { [self] in
                 call = nil
                 cancel(.deadline)
             }
         }
-
-        /// Cancels the scopes whose deadline has passed, the outermost first: a task may have computed for so long that
-        /// the loop has not come to it yet. On the loop's thread.
-        func noticeDeadlines() {
-            guard earliestDeadline < .distantFuture, case let now = loop.now, earliestDeadline <= now else { return }
-            cancelPassed(at: now)
-        }
-
-        /// The scope whose cancellation cancels this one.
-        private var canceller: Tasks? { isShield ? nil : outer }
-
-        private var earliestDeadline: Instant { min(date, canceller?.earliestDeadline ?? .distantFuture) }
-
-        private func cancelPassed(at now: Instant) {
-            canceller?.cancelPassed(at: now)
-            if date <= now { cancel(.deadline) }
-        }
-
-        /// Indicates whether this scope is within a shield, or is one.
-        var isShielded: Bool { isShield || outer?.isShielded == true }
 
         // MARK: The scope
 
@@ -210,11 +187,12 @@ extension RunLoop {
 
         /// Waits until all tasks have ended, even if the loop ends first.
         private func join(isolation: isolated (any Actor)? = #isolation) async {
-            if !isShield {
+            limit.passed = { [unowned self] in cancel(.deadline) }
+            if !limit.isShield {
                 end.cancelled = { [unowned self] in cancel(.caller) }
                 if Task.isCancelled { cancel(.caller) }
             }
-            defer { end.cancelled = nil }
+            defer { (end.cancelled, limit.passed) = (nil, nil) }
             while let task = state.withLock({ $0.members.values.first?.task }) {
                 do { try await end.wait() } catch {
                     // The loop has ended, and the remaining tasks run elsewhere.
@@ -224,15 +202,15 @@ extension RunLoop {
             call?.cancel()
             call = nil
             state.withLock { $0.hasEnded = true }
-            if loop.isInstalled { outer?.noticeDeadlines() }
+            if loop.isInstalled { limit.outer?.notice() }
         }
 
         private func result<Success>(of body: Child<Success>) throws -> Success {
             let (reason, failure, cut) = state.withLock { ($0.reason, $0.failure, $0.cut) }
             // If the caller is cancelled, an outer scope reports the reason.
-            let isTimeout = reason == .deadline && (isShield || !Task.isCancelled)
+            let isTimeout = reason == .deadline && (limit.isShield || !Task.isCancelled)
             if let error = failure ?? cut, isTimeout {
-                throw TimeoutError(deadline: date, origin: origin, underlying: error)
+                throw TimeoutError(deadline: deadline, origin: origin, underlying: error)
             }
             if let failure { throw failure }
             let value = try body.result!.get()

@@ -29,15 +29,8 @@ extension RunLoop {
 
 extension RunLoop.Remote {
     /// Indicates whether the loop has ended. Any thread.
-    package var hasEnded: Bool { installedReference?.with { $0.hasEnded } ?? mailbox.isClosed }
+    var hasEnded: Bool { installedReference?.with { $0.hasEnded } ?? mailbox.isClosed }
 
     /// The error that ends waits after the end of the loop.
     package var endError: RunLoop.WaitError { .loopEnded(loop: mailbox.name) }
-
-    /// Returns ``endError`` after a suspension. A task that swallows the error and tries again then takes turns, which
-    /// are limited at the end of a loop; otherwise it would keep its thread for ever.
-    package nonisolated(nonsending) func endErrorAfterTurn() async -> RunLoop.WaitError {
-        try? await NamedWait(self, "takes a turn after the end of its loop").wait()
-        return endError
-    }
 }

@@ -11,15 +11,15 @@ final class TaskScope: Sendable {
     // Unsafe and unchecked, but only the loop's thread accesses these.
     /// The task; `nil` when it has ended.
     @exclusivity(unchecked) nonisolated(unsafe) private(set) var task: UnownedJob?
-    /// The scope in which the task was started; `nil` if there was none.
-    @exclusivity(unchecked) nonisolated(unsafe) private(set) var tasks: RunLoop.Tasks?
+    /// The deadline of the scope in which the task was started; `nil` if there was none.
+    @exclusivity(unchecked) nonisolated(unsafe) private(set) var deadline: ScopeDeadline?
     /// The wait of the task; `nil` while it does not wait on the loop.
     @exclusivity(unchecked) nonisolated(unsafe) var wait: TaskWait?
 
     private let hasCancelled = Atomic(false)
 
-    init(_ remote: RunLoop.Remote, in tasks: RunLoop.Tasks?) {
-        (self.remote, self.tasks) = (remote, tasks)
+    init(_ remote: RunLoop.Remote, within deadline: ScopeDeadline?) {
+        (self.remote, self.deadline) = (remote, deadline)
     }
 
     /// Notes that the task was started, and has not begun.
@@ -31,7 +31,7 @@ final class TaskScope: Sendable {
     private func ended() {
         if let task { TaskLabel.set(nil, for: task) }
         // Another task may have this one's address now, and tasks started by this one still see the scope.
-        if remote.isCurrent { (task, tasks) = (nil, nil) }
+        if remote.isCurrent { (task, deadline) = (nil, nil) }
     }
 
     /// Calls `body`, whose new tasks have this scope. Binding within a task would take more stack: its frames then
@@ -64,7 +64,7 @@ final class TaskScope: Sendable {
     /// Throws if the calling task has been cancelled, or if a deadline of a scope around it has passed. For calls that
     /// may return without a wait.
     static func checkCancellation(on remote: RunLoop.Remote) throws {
-        ofRunningTask(on: remote)?.tasks?.noticeDeadlines()
+        ofRunningTask(on: remote)?.deadline?.notice()
         try Task.checkCancellation()
     }
 

@@ -60,7 +60,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
         (hasOpened, hasBegun, hasEndedEarly) = (false, false, false)
         error = nil
         if let scope = TaskScope.ofRunningTask(on: remote) {
-            scope.tasks?.noticeDeadlines()
+            scope.deadline?.notice()
             isCancelled.store(scope.isCancelled, ordering: .relaxed)
             scope.wait = self
             await gate.pass()
@@ -170,4 +170,13 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
 
     /// A description of the wait for reports, for example `sleeps until 2.500000000`.
     package var purpose: String? { nil }
+}
+
+extension RunLoop.Remote {
+    /// Returns ``endError`` after a suspension. A task that swallows the error and tries again then takes turns, which
+    /// are limited at the end of a loop; otherwise it would keep its thread for ever.
+    package nonisolated(nonsending) func endErrorAfterTurn() async -> RunLoop.WaitError {
+        try? await TaskWait(self).wait()
+        return endError
+    }
 }
