@@ -10,7 +10,7 @@ package import RunLoopCore
 /// wake-ups from other threads, and one for each watched descriptor. The deadline is a timer descriptor, exact to the
 /// nanosecond and set again only when the deadline moves. The timer descriptor and the event descriptor for wake-ups
 /// report edges, so that nothing has to be read from them.
-package final class LibeventDriver: Driver {
+final class LibeventDriver: Driver {
     private let base: OpaquePointer
     private let timerDescriptor: Int32
     private let eventWaker: EventWaker
@@ -43,7 +43,7 @@ package final class LibeventDriver: Driver {
 
     private typealias Report = (watch: Unmanaged<Watch>?, events: DescriptorEvents)
 
-    package init(waker: EventWaker) throws(RunLoop.StartError) {
+    init(waker: EventWaker) throws(RunLoop.StartError) {
         _ = Self.silenced
         let config = event_config_new()
         // No other thread uses this base: wake-ups use a descriptor of our own.
@@ -121,12 +121,12 @@ package final class LibeventDriver: Driver {
 
     // MARK: Driver
 
-    package var now: RunLoop.Instant { MonotonicClock.now }
+    var now: RunLoop.Instant { MonotonicClock.now }
 
-    package var waker: any Waker { eventWaker }
+    var waker: any Waker { eventWaker }
 
     @inline(__always)
-    package func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
+    func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         checkFork()
         var flags = EVLOOP_ONCE | EVLOOP_NO_EXIT_ON_EMPTY
         if deadline == .distantPast {
@@ -206,7 +206,7 @@ package final class LibeventDriver: Driver {
     }
 
     // libevent does not expose its descriptor, but the system shows which one watches the timer.
-    package func findDescriptor() throws(RunLoop.GuestError) -> Int32 {
+    func findDescriptor() throws(RunLoop.GuestError) -> Int32 {
         checkFork()
         if let descriptor { return descriptor }
         let found = rlk_find_epoll(timerDescriptor)
@@ -215,12 +215,12 @@ package final class LibeventDriver: Driver {
         return found
     }
 
-    package func setAlarm(to date: RunLoop.Instant) {
+    func setAlarm(to date: RunLoop.Instant) {
         checkFork()
         setTimer(to: date)
     }
 
-    package func setPollFunction(_ function: RunLoop.PollFunction?) throws(RunLoop.GuestError) {
+    func setPollFunction(_ function: RunLoop.PollFunction?) throws(RunLoop.GuestError) {
         require(
             function == nil || pollFunction == nil,
             "a run loop has one poll function at a time; set it to nil before you set another")
@@ -231,7 +231,7 @@ package final class LibeventDriver: Driver {
     @inline(never)
     private func poll(mayWait: Bool) -> RunLoop.PollResult { pollFunction!(descriptor!, mayWait) }
 
-    package func watch(
+    func watch(
         _ descriptor: Int32, for events: DescriptorEvents, token: SourceToken
     ) throws(DescriptorError) {
         checkFork()
@@ -243,7 +243,7 @@ package final class LibeventDriver: Driver {
         watches[token] = watch
     }
 
-    package func watchWallClock(token: SourceToken) {
+    func watchWallClock(token: SourceToken) {
         checkFork()
         watches[token] = started { () throws(RunLoop.StartError) in
             let descriptor = rlk_clock_watch()
@@ -254,7 +254,7 @@ package final class LibeventDriver: Driver {
         }
     }
 
-    package func unwatch(_ token: SourceToken) {
+    func unwatch(_ token: SourceToken) {
         let watch = watches.removeValue(forKey: token)
         if !isForked { watch?.end() }
     }
@@ -262,7 +262,7 @@ package final class LibeventDriver: Driver {
 
 /// Wakes a driver with an event descriptor, which lives as long as any thread may still write to it.
 package final class EventWaker: Waker {
-    package let descriptor: Int32
+    let descriptor: Int32
 
     package init() throws(RunLoop.StartError) {
         descriptor = rlk_eventfd()

@@ -1,7 +1,8 @@
 import RunLoopCore
-import RunLoopLibevent
 import TestSupport
 import Testing
+
+@testable import RunLoopLibevent
 
 @Suite("libevent: the order of reports", .timeLimit(.minutes(15)))
 struct DescriptorOrderTests {

@@ -1,7 +1,8 @@
 import RunLoopCore
-import RunLoopLibevent
 import RunLoopSimulation
 import Testing
+
+@testable import RunLoopLibevent
 
 /// The drivers that the conformance suite is run with. A new driver is one more case.
 enum DriverKind: CaseIterable, Sendable, CustomTestStringConvertible {

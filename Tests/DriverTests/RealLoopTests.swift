@@ -1,8 +1,9 @@
 import Glibc
 import RunLoopCore
-import RunLoopLibevent
 import TestSupport
 import Testing
+
+@testable import RunLoopLibevent
 
 @Suite("Whole loops on the real clock", .timeLimit(.minutes(15)))
 struct RealLoopTests {

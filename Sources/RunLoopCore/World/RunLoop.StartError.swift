@@ -11,7 +11,7 @@ extension RunLoop {
         /// The system's error number, for example `EMFILE` or `EAGAIN`.
         public let errno: Int32
 
-        package init(_ operation: String, errno: Int32) {
+        init(_ operation: String, errno: Int32) {
             (self.operation, self.errno) = (operation, errno)
         }
 
