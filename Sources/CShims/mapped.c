@@ -12,6 +12,8 @@
 
 struct rlk_mapped_file {
     atomic_int lost;
+    // The number of owners: the maker, and each guarded mapping. Used with the lock.
+    int owners;
     size_t length;
     char sentence[];
 };
@@ -34,12 +36,23 @@ rlk_mapped_file *rlk_make_mapped_file(const char *sentence) {
     rlk_mapped_file *file = malloc(sizeof *file + length);
     if (file == NULL) return NULL;
     atomic_init(&file->lost, 0);
+    file->owners = 1;
     file->length = length;
     memcpy(file->sentence, sentence, length);
     return file;
 }
 
-void rlk_free_mapped_file(rlk_mapped_file *file) { free(file); }
+// Gives up one owner, and frees the file with the last. Called with the lock.
+static void release(rlk_mapped_file *file) {
+    file->owners -= 1;
+    if (file->owners == 0) free(file);
+}
+
+void rlk_free_mapped_file(rlk_mapped_file *file) {
+    pthread_mutex_lock(&lock);
+    release(file);
+    pthread_mutex_unlock(&lock);
+}
 
 int rlk_is_lost(const rlk_mapped_file *file) { return atomic_load_explicit(&file->lost, memory_order_relaxed); }
 
@@ -95,6 +108,7 @@ int rlk_guard_mapping(rlk_mapped_file *file, void *start, size_t size) {
     if (mapping != NULL) {
         mapping->size = size;
         mapping->file = file;
+        file->owners += 1;
         atomic_store(&mapping->start, start);
         if (is_new) {
             mapping->next = atomic_load(&mappings);
@@ -110,6 +124,7 @@ void rlk_unguard_mapping(void *start) {
     for (struct mapping *mapping = atomic_load(&mappings); mapping != NULL; mapping = mapping->next) {
         if (atomic_load(&mapping->start) == start) {
             atomic_store(&mapping->start, NULL);
+            release(mapping->file);
             break;
         }
     }

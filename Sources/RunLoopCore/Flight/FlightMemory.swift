@@ -25,8 +25,6 @@ final class FlightMemory: Sendable {
     // Unsafe, because it is a pointer: to memory that lives as long as this object and is read and written atomically,
     // word by word.
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer
-    /// The mapped file, if any; another program may shorten it. Unsafe, because only the deinit uses it.
-    private nonisolated(unsafe) let mapped: OpaquePointer?
 
     /// Maps the file at `path`, or memory without a file. `nameBytes` is a multiple of 8.
     init(events: Int, nameBytes: Int, path: String?) throws(FlightError) {
@@ -48,19 +46,19 @@ final class FlightMemory: Sendable {
             throw .file(path ?? "memory", errno: errno)
         }
         self.base = base
-        mapped = path.flatMap {
-            rlk_make_mapped_file("\($0): the file of the flight is lost; the loop continues without it\n")
+        // Another program may shorten the file.
+        if let path,
+            let file = rlk_make_mapped_file("\(path): the file of the flight is lost; the loop continues without it\n")
+        {
+            rlk_guard_mapping(file, base, size)
+            rlk_free_mapped_file(file)
         }
-        if let mapped { rlk_guard_mapping(mapped, base, size) }
         self[.mark] = Self.mark
         (self[.events], self[.nameBytes]) = (UInt64(events), UInt64(nameBytes))
     }
 
     deinit {
-        if let mapped {
-            rlk_unguard_mapping(base)
-            rlk_free_mapped_file(mapped)
-        }
+        rlk_unguard_mapping(base)
         munmap(base, size)
     }
 

@@ -22,10 +22,8 @@ final class RecordContents: Sendable {
     let foreignCalls: Int
     let arguments: [String]
     let end: RecordEnd
-    // The objects that keep the memory of the tapes.
-    private let parts: [RecordPart]
-    private let tails: [RecordTail]
-    // Unsafe, because they point to memory, which does not change.
+    // Unsafe, because they point to memory, which does not change. The parts and the tails keep it.
+    private nonisolated(unsafe) let parts: [RecordPart], tails: [RecordTail]
     nonisolated(unsafe) let tapes: [UInt32: RecordedTape]
 
     init(_ path: String) throws(RecordError) {

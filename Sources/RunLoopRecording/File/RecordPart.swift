@@ -1,10 +1,10 @@
 internal import Glibc
 internal import Synchronization
 
-/// A file of a record, mapped: its first page, and the places of its chunks. Any thread.
-final class RecordPart: Sendable {
-    // Unsafe, because it points to memory, which is unmapped with this object.
-    private nonisolated(unsafe) let file: UnsafeRawBufferPointer
+/// A file of a record, mapped: its first page, and the places of its chunks.
+final class RecordPart {
+    /// The memory of the file, which is unmapped with this object.
+    private let file: UnsafeRawBufferPointer
 
     /// A place for a chunk.
     struct Place {
@@ -88,11 +88,11 @@ final class RecordPart: Sendable {
 }
 
 /// The copy of a tape's last chunk.
-final class RecordTail: Sendable {
+final class RecordTail {
     let tape: UInt32
     let state: ChunkState
-    // Unsafe, because it points to memory of this object, which does not change.
-    nonisolated(unsafe) let content: UnsafeRawBufferPointer
+    /// The bytes of the chunk, in memory of this object.
+    let content: UnsafeRawBufferPointer
 
     init(_ place: RecordPart.Place) {
         (tape, state) = (place.tape, place.state)
