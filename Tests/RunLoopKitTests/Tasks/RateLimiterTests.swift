@@ -3,67 +3,65 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
+/// A line of tasks before a limiter, which lets two of them pass in ten seconds.
+private final class Line {
+    /// The names of the tasks that have passed, each with the second, for example `waiter@10`.
+    private(set) var passes: [String] = []
+    private let loop: RunLoop
+    private let limiter: RateLimiter
+
+    init(on loop: RunLoop) {
+        self.loop = loop
+        limiter = RateLimiter(RateLimit(interval: .seconds(10), burst: 2), on: loop)
+    }
+
+    func add(_ name: String, after delay: Int, inModes modes: RunLoop.Modes = .common) {
+        loop.task(inModes: modes) { [self] in
+            try await loop.clock.sleep(for: .seconds(delay))
+            try await limiter.acquire()
+            passes.append("\(name)@\(loop.now.nanoseconds / 1_000_000_000)")
+        }
+    }
+}
+
 @Suite("Rate limiters")
 struct RateLimiterTests {
     @Test("tasks pass in the order in which they came, no more of them than the limit in any interval")
     func order() {
         withSimulation { simulation in
-            let loop = simulation.loop
-            let limiter = RateLimiter(RateLimit(interval: .seconds(10), burst: 2), on: loop)
-            var words: [String] = []
-            for (number, delay) in [0, 9, 9, 9, 9].enumerated() {
-                loop.task {
-                    try await loop.clock.sleep(for: .seconds(delay))
-                    try await limiter.acquire()
-                    words.append("\(number)@\(loop.now.nanoseconds / 1_000_000_000)")
-                }
-            }
+            let line = Line(on: simulation.loop)
+            for (number, delay) in [0, 9, 9, 9, 9].enumerated() { line.add("\(number)", after: delay) }
             #expect(simulation.runUntilIdle() == .done)
             // An interval that begins with the first pass would let 2 and 3 pass together.
-            #expect(words == ["0@0", "1@9", "2@10", "3@19", "4@20"])
+            #expect(line.passes == ["0@0", "1@9", "2@10", "3@19", "4@20"])
         }
     }
 
     @Test("a task that comes when others may pass, and have not been resumed, passes after them")
     func newcomer() {
         withSimulation { simulation in
-            let loop = simulation.loop
-            let limiter = RateLimiter(RateLimit(interval: .seconds(10), burst: 2), on: loop)
-            var words: [String] = []
+            let line = Line(on: simulation.loop)
+            for _ in 1...2 { line.add("", after: 0) }
             // The newcomer's sleep ends just before the alarm that lets the waiter pass.
-            for (name, delay) in [("", 0), ("", 0), ("newcomer", 10), ("waiter", 1)] {
-                loop.task {
-                    try await loop.clock.sleep(for: .seconds(delay))
-                    try await limiter.acquire()
-                    words.append("\(name)@\(loop.now.nanoseconds / 1_000_000_000)")
-                }
-            }
+            line.add("newcomer", after: 10)
+            line.add("waiter", after: 1)
             #expect(simulation.runUntilIdle() == .done)
-            #expect(words == ["@0", "@0", "waiter@10", "newcomer@10"])
+            #expect(line.passes == ["@0", "@0", "waiter@10", "newcomer@10"])
         }
     }
 
     @Test("a task that rests in its mode keeps its place, and those behind it wait for it")
     func resting() {
         withSimulation { simulation in
-            let loop = simulation.loop
-            let limiter = RateLimiter(RateLimit(interval: .seconds(10), burst: 2), on: loop)
-            var words: [String] = []
-            func add(_ name: String, _ modes: RunLoop.Modes, after delay: Int) {
-                loop.task(inModes: modes) {
-                    try await loop.clock.sleep(for: .seconds(delay))
-                    try await limiter.acquire()
-                    words.append("\(name)@\(loop.now.nanoseconds / 1_000_000_000)")
-                }
-            }
-            loop.addCommonMode(.tracking)
-            for _ in 1...2 { add("", .common, after: 0) }
-            add("resting", .default, after: 1)
-            add("behind", .common, after: 2)
-            add("newcomer", .common, after: 12)
+            let line = Line(on: simulation.loop)
+            simulation.loop.addCommonMode(.tracking)
+            for _ in 1...2 { line.add("", after: 0) }
+            line.add("resting", after: 1, inModes: .default)
+            line.add("behind", after: 2)
+            line.add("newcomer", after: 12)
             simulation.drag(from: seconds(5), until: seconds(30))
             simulation.advance(by: .seconds(100))
-            #expect(words == ["@0", "@0", "resting@30", "behind@30", "newcomer@40"])
+            #expect(line.passes == ["@0", "@0", "resting@30", "behind@30", "newcomer@40"])
         }
     }
 

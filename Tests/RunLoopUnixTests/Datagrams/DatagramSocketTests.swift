@@ -107,26 +107,37 @@ struct DatagramSocketTests {
         }
     }
 
-    @Test("a source that the machine does not have, or of another family, is an error of that datagram")
-    func foreignSource() throws {
+    /// Calls `send` for a client that sends together, and runs until the server has received `count` datagrams.
+    ///
+    /// Returns the log of these datagrams and of the client's errors, and the address of the server.
+    private func sendTogether(
+        until count: Int, _ send: (_ client: DatagramSocket, _ server: Endpoint) -> Void
+    ) throws -> (log: DatagramLog, server: Endpoint) {
         try withSimulation { simulation in
-            let (loop, log, errors) = (simulation.loop, DatagramLog(), DatagramLog())
+            let (loop, log) = (simulation.loop, DatagramLog())
             let server = try DatagramSocket(address: Self.anyPort(), on: loop) { log.receive($1, $2) }
             let client = try DatagramSocket(address: Self.anyPort(), on: loop) { _, _, _ in }
-            errors.note(errorsOf: client)
-            client.sendTogether {
-                client.send("before", to: server.address)
-                client.send("foreign", to: server.address, from: try! Endpoint("192.0.2.1", port: 0))
-                client.send("between", to: server.address, from: try! Endpoint("127.0.0.2", port: 0))
-                client.send("other family", to: server.address, from: try! Endpoint("::1", port: 0))
-                client.send("after", to: server.address)
-            }
-            simulation.settle { log.texts.count == 3 }
-            #expect(log.texts == ["before", "between", "after"])
-            #expect(log.headers.map(\.sender.address) == ["127.0.0.1", "127.0.0.2", "127.0.0.1"])
-            #expect(errors.errors == [ENETUNREACH, EAFNOSUPPORT].map { "\(server.address) \($0)" })
+            log.note(errorsOf: client)
+            let address = server.address
+            client.sendTogether { send(client, address) }
+            simulation.settle { log.texts.count == count }
             for socket in [server, client] { socket.close() }
+            return (log, address)
         }
+    }
+
+    @Test("a source that the machine does not have, or of another family, is an error of that datagram")
+    func foreignSource() throws {
+        let (log, server) = try sendTogether(until: 3) { client, server in
+            client.send("before", to: server)
+            client.send("foreign", to: server, from: try! Endpoint("192.0.2.1", port: 0))
+            client.send("between", to: server, from: try! Endpoint("127.0.0.2", port: 0))
+            client.send("other family", to: server, from: try! Endpoint("::1", port: 0))
+            client.send("after", to: server)
+        }
+        #expect(log.texts == ["before", "between", "after"])
+        #expect(log.headers.map(\.sender.address) == ["127.0.0.1", "127.0.0.2", "127.0.0.1"])
+        #expect(log.errors == [ENETUNREACH, EAFNOSUPPORT].map { "\(server) \($0)" })
     }
 
     @Test(
@@ -251,21 +262,13 @@ struct DatagramSocketTests {
 
     @Test("a datagram that is too long is an error, and those around it are sent")
     func tooLong() throws {
-        try withSimulation { simulation in
-            let (loop, log, errors) = (simulation.loop, DatagramLog(), DatagramLog())
-            let server = try DatagramSocket(address: Self.anyPort(), on: loop) { log.receive($1, $2) }
-            let client = try DatagramSocket(address: Self.anyPort(), on: loop) { _, _, _ in }
-            errors.note(errorsOf: client)
-            client.sendTogether {
-                client.send("before", to: server.address)
-                client.send([UInt8](repeating: 0, count: 65_508), to: server.address)
-                client.send("after", to: server.address)
-            }
-            simulation.settle { log.texts.count == 2 }
-            #expect(log.texts == ["before", "after"])
-            #expect(errors.errors == ["\(server.address) \(EMSGSIZE)"])
-            for socket in [server, client] { socket.close() }
+        let (log, server) = try sendTogether(until: 2) { client, server in
+            client.send("before", to: server)
+            client.send([UInt8](repeating: 0, count: 65_508), to: server)
+            client.send("after", to: server)
         }
+        #expect(log.texts == ["before", "after"])
+        #expect(log.errors == ["\(server) \(EMSGSIZE)"])
     }
 
     @Test("a refusal names the peer, connected or not, and the socket continues", arguments: [false, true])
