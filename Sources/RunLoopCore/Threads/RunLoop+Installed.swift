@@ -52,7 +52,7 @@ extension RunLoop {
     }
 
     /// Reports an object that was made for a loop and never added to any, to the calling thread's loop, if it has one.
-    package static func tellOfUnused(_ what: @autoclosure () -> String) {
+    static func tellOfUnused(_ what: @autoclosure () -> String) {
         usableReference?.with { $0.trace?(.ignored("\(what()) was released and had never been added to a loop")) }
     }
 

@@ -1,6 +1,6 @@
 /// A datagram in the batch that a system call receives or sends.
 package struct DatagramSlot {
-    package static let mostPerCall = 16
+    static let mostPerCall = 16
 
     // The addresses come first, because system calls write them at the beginning of the slot.
     /// The sender or the receiver; empty for the connected peer.
