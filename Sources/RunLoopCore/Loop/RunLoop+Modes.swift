@@ -48,11 +48,11 @@ extension RunLoop {
     /// its last mode. On the loop's thread, O(log n).
     public func remove(_ item: Item, fromMode modes: Modes) {
         checkThread(of: item)
-        guard item.isIn(self), !item.membership.isEmpty else { return }
-        if item.membership.isEverywhere, !modes.isEmpty, !modes.groups.contains(.every) {
+        guard item.isIn(self), case let membership = item.membership, !membership.isEmpty else { return }
+        item.setMembership(membership.leaving(modes, common: commonModes), in: self)
+        if membership.isEverywhere, !modes.isEmpty, !modes.groups.contains(.every) {
             emit(.ignored("\(item) is in every mode, and stays in \(modes); remove it from .every"))
         }
-        item.setMembership(item.membership.leaving(modes, common: commonModes), in: self)
     }
 
     /// Returns whether an item is scheduled in all of `modes`; for the common modes, whether it was added to them. On
