@@ -62,18 +62,20 @@ public final class LoopBound<Value>: Sendable {
     }
 
     private var checkedBox: UnownedReference<Box> {
-        guard let loop = remote.installed else {
-            fatalError(
-                "\(self.words) was used on another thread: a value that is bound to a loop is used on the loop's own thread "
-                    + "only; post a block to it there")
-        }
-        require(
-            !loop.hasEnded,
-            "\(self.words) was used after its loop had ended, which released the values that were bound to it")
+        guard let loop = remote.installedReference, !loop.with({ $0.hasEnded }) else { refuseUse() }
         return box
     }
 
-    private var words: String { "a value of \(Value.self) bound to a loop (\(origin))" }
+    @inline(never)
+    private func refuseUse() -> Never {
+        let words = "a value of \(Value.self) bound to a loop (\(origin))"
+        guard remote.isCurrent else {
+            fatalError(
+                "\(words) was used on another thread: a value that is bound to a loop is used on the loop's own thread "
+                    + "only; post a block to it there")
+        }
+        fatalError("\(words) was used after its loop had ended, which released the values that were bound to it")
+    }
 }
 
 private let boundValues = RunLoop.Local { _ in BoundValues() }
