@@ -97,28 +97,22 @@ extension RunLoop {
         ///   that polls the descriptor does not need it.
         @discardableResult
         public func prepare(in mode: Mode = .default) -> Instant {
-            let date = prepareWait(in: mode)
+            // The last preparation may still hold. The cancellation of a delayed call is not noticed as a use.
+            let holds =
+                loop.isUnused && mode == loop.hostWait?.mode && !loop.hasMail && loop.nextDeadline(in: mode) == date
+            if !holds { prepareWait(in: mode) }
+            // The date of the alarm may have passed.
             return loop.hasCome(date) ? .distantPast : date
         }
 
-        /// - Returns: the date of the alarm, which may have passed.
-        @discardableResult
-        private func prepareWait(in mode: Mode) -> Instant {
-            // The last preparation still holds. The cancellation of a delayed call is not noticed as a use.
-            if loop.isUnused, mode == loop.hostWait?.mode, !loop.hasMail, loop.nextDeadline(in: mode) == date {
-                return date
-            }
+        private func prepareWait(in mode: Mode) {
             awake()
-            guard !loop.hasEnded else { return .distantFuture }
+            guard !loop.hasEnded else { return date = .distantFuture }
             loop.hostWait = (mode, loop.innermostRun?.number)
             date = loop.dateOfWork(in: mode)
-            guard date != .distantPast, loop.mailbox.fallAsleep() else {
-                loop.driver.setAlarm(to: .distantPast)
-                return .distantPast
-            }
+            if date != .distantPast, !loop.mailbox.fallAsleep() { date = .distantPast }
             loop.driver.setAlarm(to: date)
-            loop.noticesUse = true
-            return date
+            loop.noticesUse = date != .distantPast
         }
 
         private func awake() {
