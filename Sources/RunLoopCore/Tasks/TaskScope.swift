@@ -57,6 +57,7 @@ final class TaskScope: Sendable {
     }
 
     /// Returns the scope of the task that is running on the loop, if it was started there.
+    @inline(__always)
     static func ofRunningTask(on remote: RunLoop.Remote) -> TaskScope? {
         remote.runningJobs?.with { $0.running }.flatMap { own(of: $0.job, on: remote) }
     }
