@@ -33,9 +33,11 @@ final class LibeventDriver: Driver {
     /// The queue that callbacks fill during a wait. The waiting call keeps it.
     @exclusivity(unchecked) private var ready: Unmanaged<ReadyQueue>?
 
-    // Reports are numbered. The latest wait has made the reports from `firstReport` up to `nextReport`. If the present
-    // wait finds one of their descriptors again, the report waits in `again`, at the place of the earlier one. Memory
-    // of its own for the same reason as in `ReadyQueue`: with arrays an event took 93 instructions more, and now 16.
+    // Reports are numbered. The wait before the present one has made the reports from `earlierReport` up to
+    // `firstReport`. If the present wait finds one of their descriptors again, the report waits in `again`, at the place
+    // of the earlier one. Memory of its own for the same reason as in `ReadyQueue`: with arrays an event took 93
+    // instructions more, and now 16.
+    @exclusivity(unchecked) private var earlierReport = 0
     @exclusivity(unchecked) private var firstReport = 0
     @exclusivity(unchecked) private var nextReport = 0
     @exclusivity(unchecked) private var again = UnsafeMutableBufferPointer<Report>(start: nil, count: 0)
@@ -142,11 +144,10 @@ final class LibeventDriver: Driver {
             }
         }
         self.ready = Unmanaged.passUnretained(ready)
-        let first = nextReport
+        (earlierReport, firstReport) = (firstReport, nextReport)
         event_base_loop(base, flags)
-        repeatReports()
-        firstReport = first
-        if nextReport - first > again.count { makeRoom() }
+        if againCount > 0 { repeatReports() }
+        if nextReport &- firstReport > again.count { makeRoom() }
         self.ready = nil
         return .woke
     }
@@ -156,11 +157,11 @@ final class LibeventDriver: Driver {
     // descriptor that became ready just after a wait would be last in the next one, miss the wait after that, and so
     // on. A few of 64 busy clients waited twice as long as the others for each answer (decision 121).
 
-    /// Reports a descriptor: at once if it is new since the latest wait, and otherwise after the new ones, in the order
+    /// Reports a descriptor: at once if it is new since the wait before, and otherwise after the new ones, in the order
     /// of that wait.
     @inline(__always)
     fileprivate func report(_ watch: Watch, _ events: DescriptorEvents) {
-        let place = watch.latestReport &- firstReport
+        let place = watch.latestReport &- earlierReport
         guard UInt(bitPattern: place) < UInt(bitPattern: again.count) else { return append(watch, events) }
         again[place] = (Unmanaged.passUnretained(watch), events)
         againCount &+= 1
@@ -175,8 +176,7 @@ final class LibeventDriver: Driver {
 
     @inline(__always)
     private func repeatReports() {
-        guard var next = again.baseAddress else { return }
-        var rest = againCount
+        var (next, rest) = (again.baseAddress!, againCount)
         againCount = 0
         while rest > 0 {
             let (watch, events) = next.pointee
@@ -192,7 +192,7 @@ final class LibeventDriver: Driver {
     @inline(never)
     private func makeRoom() {
         again.deallocate()
-        again = .allocate(capacity: 2 * (nextReport - firstReport))
+        again = .allocate(capacity: 2 * (nextReport &- firstReport))
         again.initialize(repeating: (nil, []))
     }
 
