@@ -14,10 +14,10 @@ extension RunLoop {
         }
 
         /// The latest instant, which is never reached. A timer with this fire date is parked.
-        public static let distantFuture = Instant(nanoseconds: .max)
+        public static var distantFuture: Instant { Instant(nanoseconds: .max) }
 
         /// The earliest instant. A run with this limit polls once.
-        public static let distantPast = Instant(nanoseconds: .min)
+        public static var distantPast: Instant { Instant(nanoseconds: .min) }
 
         /// Returns the instant `duration` later, rounded to the nanosecond and saturated.
         public func advanced(by duration: Duration) -> Instant {
