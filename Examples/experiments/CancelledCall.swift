@@ -9,14 +9,14 @@ func cancelledCall(on clock: Testbed.Clock) -> [Observation] {
     let observations = Mutex<[Observation]>([])
     Testbed.open(on: clock) { testbed in
         let (loop, times) = (testbed.loop, testbed.times)
-        let note = { [unowned loop] (event: String) in
-            observations.withLock { $0.append(.init(t: times.time(of: loop.now), event: event)) }
+        let note = { [unowned loop] (event: String, mark: ScenarioEvent.Kind?) in
+            observations.withLock { $0.append(.init(t: times.time(of: loop.now), event: event, mark: mark)) }
         }
         weak let target = scheduleCall(in: loop, afterDelay: times.duration(5_000_000_000), note)
         loop.perform(at: times.instant(3_000_000_000)) {
-            guard let target else { return note("the target was gone too early") }
+            guard let target else { return note("the target was gone too early", nil) }
             loop.cancelPreviousPerformRequests(withTarget: target)
-            note("the call is cancelled")
+            note("the call is cancelled", .cancelled(name: "call"))
         }
         let idle = CustomSource()
         loop.add(idle, forMode: .default)
@@ -26,25 +26,32 @@ func cancelledCall(on clock: Testbed.Clock) -> [Observation] {
     return observations.withLock { $0 }
 }
 
+/// The lanes of its picture.
+let oneCall = Scenario(
+    duration: 6_000_000_000,
+    timers: [.init(name: "call", first: 5_000_000_000, target: .init(name: "target", hold: .strong))])
+
+private typealias Note = (_ event: String, _ mark: ScenarioEvent.Kind?) -> Void
+
 /// Schedules a call, which alone keeps the target.
-private func scheduleCall(in loop: RunLoop, afterDelay delay: Duration, _ note: @escaping (String) -> Void) -> Target {
+private func scheduleCall(in loop: RunLoop, afterDelay delay: Duration, _ note: @escaping Note) -> Target {
     let target = Target(note)
     loop.perform(Target.act, target: target, afterDelay: delay)
     return target
 }
 
 private final class Target {
-    private let note: (String) -> Void
+    private let note: Note
 
-    init(_ note: @escaping (String) -> Void) {
+    init(_ note: @escaping Note) {
         self.note = note
     }
 
     deinit {
-        note("target deinits")
+        note("target deinits", .deinit(name: "target"))
     }
 
     func act() {
-        note("the call is made")
+        note("the call is made", .tick(name: "call", count: 1, mode: "default", remaining: nil))
     }
 }

@@ -5,6 +5,7 @@ import Scenarios
 struct Comparison {
     let experiment: Experiment
     let rows: [Row]
+    let picture: SVGChart
 
     struct Row {
         let expected: Experiment.Expectation?
@@ -16,7 +17,8 @@ struct Comparison {
     /// must be the same, on the same grid points, and none may come early; their lateness is shown, not judged.
     init(_ experiment: Experiment, on clock: Testbed.Clock) {
         self.experiment = experiment
-        let observed = experiment.observations(on: clock)
+        let (observed, picture) = experiment.perform(on: clock)
+        self.picture = picture
         rows = (0..<max(observed.count, experiment.expected.count)).map { index in
             let expected = index < experiment.expected.count ? experiment.expected[index] : nil
             let observed = index < observed.count ? observed[index] : nil
@@ -37,29 +39,17 @@ struct Comparison {
     // MARK: Printing
 
     var text: String {
-        var lines = ["\(experiment.id)  \(experiment.title)", Comparison.line("document", "grid", "here", "event")]
+        var lines = ["\(experiment.id)  \(experiment.title)", Comparison.line(Row.heads)]
         for row in rows {
-            lines.append(
-                Comparison.line(
-                    row.expected?.document ?? "-", row.expected.map { Comparison.offset($0.nanoseconds) } ?? "-",
-                    row.observed.map { Comparison.offset($0.t) } ?? "-", event(of: row)))
+            lines.append(Comparison.line(row.columns))
         }
         lines.append(isEqual ? "  equal to the document" : "  DIFFERENT from the document")
         return lines.joined(separator: "\n")
     }
 
-    private func event(of row: Row) -> String {
-        guard !row.isEqual else { return row.observed?.event ?? "" }
-        return "\(row.observed?.event ?? "nothing")   <-- expected: \(row.expected?.event ?? "nothing")"
-    }
-
-    private static func line(_ columns: String...) -> String {
+    private static func line(_ columns: [String]) -> String {
         let widths = [22, 10, 15]
         return "  " + zip(columns, widths).map { $0.padding(to: $1) }.joined() + columns[3]
-    }
-
-    private static func offset(_ nanoseconds: Int64) -> String {
-        "+\(roundedSeconds(nanoseconds, decimals: 4, atLeast: 1))"
     }
 
     var json: String {
@@ -73,5 +63,20 @@ struct Comparison {
             return "{\"experiment\":\"\(experiment.id)\",\(expected ?? "")\(observed ?? "")\"equal\":\(row.isEqual)}"
         }
         return lines.joined(separator: "\n")
+    }
+}
+
+extension Comparison.Row {
+    static let heads = ["document", "grid", "here", "event"]
+
+    /// The line of the document, its exact time, the time here, and the event; of an event that differs, also the one
+    /// that was expected.
+    var columns: [String] {
+        let times = [expected?.nanoseconds, observed?.t].map { time in
+            time.map { "+\(roundedSeconds($0, decimals: 4, atLeast: 1))" } ?? "-"
+        }
+        var event = observed?.event ?? (isEqual ? "" : "nothing")
+        if !isEqual { event += "   <-- expected: \(expected?.event ?? "nothing")" }
+        return [expected?.document ?? "-"] + times + [event]
     }
 }

@@ -22,16 +22,21 @@ struct Experiment: Sendable {
     enum Play: Sendable {
         /// Data that can be copied and changed.
         case scenario(Scenario, json: [UInt8])
-        /// A program, for threads and delayed calls, which a scenario cannot express.
-        case program(@Sendable (Testbed.Clock) -> [Observation])
+        /// A program, for threads and delayed calls, which a scenario cannot express; the picture has the lanes of the
+        /// scenario that comes closest.
+        case program(@Sendable (Testbed.Clock) -> [Observation], like: Scenario)
     }
 
-    func observations(on clock: Testbed.Clock) -> [Observation] {
+    /// Plays the experiment once: the lines to compare, and the picture.
+    func perform(on clock: Testbed.Clock) -> (observations: [Observation], picture: SVGChart) {
         switch play {
-        case .program(let program):
-            program(clock)
+        case .program(let program, let scenario):
+            let observations = program(clock)
+            let events = observations.compactMap { line in line.mark.map { ScenarioEvent(t: line.t, $0) } }
+            return (observations, SVGChart(scenario: scenario, events: events))
         case .scenario(let scenario, _):
-            FramesPerSecond(scenario).summing(ScenarioPlayer(scenario, clock: clock).play())
+            let events = ScenarioPlayer(scenario, clock: clock).play()
+            return (FramesPerSecond(scenario).summing(events), SVGChart(scenario: scenario, events: events))
         }
     }
 
@@ -44,7 +49,7 @@ struct Experiment: Sendable {
         scenario("X4", PackageResources.X4_json, PackageResources.X4_document_json),
         scenario("X5", PackageResources.X5_json, PackageResources.X5_document_json),
         scenario("X6", PackageResources.X6_json, PackageResources.X6_document_json),
-        Experiment("X7", PackageResources.X7_document_json, .program(secondaryThread)),
+        Experiment("X7", PackageResources.X7_document_json, .program(secondaryThread, like: proxiedTimer)),
         scenario("X8", PackageResources.X8_json, PackageResources.X8_document_json),
         scenario("X9", PackageResources.X9_json, PackageResources.X9_document_json),
         scenario("X10", PackageResources.X10_json, PackageResources.X10_document_json),
@@ -53,7 +58,7 @@ struct Experiment: Sendable {
         scenario("X13", PackageResources.X13_json, PackageResources.X13_document_json),
         scenario("X14", PackageResources.X14_json, PackageResources.X14_document_json),
         scenario("X15", PackageResources.X15_json, PackageResources.X15_document_json),
-        Experiment("X16", PackageResources.X16_document_json, .program(cancelledCall)),
+        Experiment("X16", PackageResources.X16_document_json, .program(cancelledCall, like: oneCall)),
     ]
 
     static func named(_ id: String) -> Experiment? {
@@ -67,8 +72,10 @@ struct Experiment: Sendable {
             fatalError("the scenario of \(id) that was built in is malformed: \(error)")
         }
     }
+}
 
-    private init(_ id: String, _ document: [UInt8], _ play: Play) {
+extension Experiment {
+    fileprivate init(_ id: String, _ document: [UInt8], _ play: Play) {
         struct Document: Decodable {
             let title: String
             let expected: [Expectation]

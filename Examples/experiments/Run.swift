@@ -16,6 +16,9 @@ struct Run: ParsableCommand {
     @Option(help: "How to print.")
     var format = OutputFormat.text
 
+    @Option(help: "Write a page with timelines beside the rows into this file.")
+    var page: String?
+
     func validate() throws {
         guard all != !ids.isEmpty else { throw ValidationError("name experiments, as X4 X5, or say --all") }
         for id in ids where Experiment.named(id) == nil {
@@ -25,15 +28,15 @@ struct Run: ParsableCommand {
 
     func run() throws {
         let experiments = all ? Experiment.all : ids.compactMap(Experiment.named)
-        var equal = 0
+        var comparisons: [Comparison] = []
         for experiment in experiments {
             let comparison = Comparison(experiment, on: clock.testbedClock)
             print(format == .text ? comparison.text + "\n" : comparison.json)
-            equal += comparison.isEqual ? 1 : 0
+            comparisons.append(comparison)
         }
-        if format == .text {
-            print("\(equal) of \(experiments.count) experiments equal to the documents (\(clock.clock.rawValue) clock)")
-        }
-        if equal < experiments.count { throw ExitCode(1) }
+        let page = ExperimentsPage(comparisons: comparisons, clock: clock.clock)
+        if format == .text { print(page.summary) }
+        if let file = self.page { try write(page.html, into: file) }
+        if !comparisons.allSatisfy(\.isEqual) { throw ExitCode(1) }
     }
 }

@@ -1,5 +1,5 @@
 /// Returns the text as the content of an XML element; characters that XML cannot have are replaced.
-func xmlEscaped(_ text: String) -> String {
+package func xmlEscaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
         switch scalar {
