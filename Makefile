@@ -11,9 +11,10 @@ SOURCES := Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift
 # Lines for debuggers would take a sixth of the time of a build; with DEBUG_INFO=dwarf they are there.
 DEBUG_INFO ?= none
 OPTIONS = -debug-info-format $(DEBUG_INFO) $(WHOLE_MODULES)
-# A build from nothing takes a sixth less time by whole modules. Later ones take longer, because they compile all of a
-# module again, so this is for machines that begin anew each time.
-WHOLE_MODULES = $(if $(CI),-Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2)
+# A build from nothing takes a quarter to a third less processor time by whole modules, which are read once. A
+# later one compiles all of a changed module; with WHOLE_MODULES= it compiles what has changed.
+WHOLE_MODULES ?= $(addprefix -Xswiftc ,-disable-batch-mode -whole-module-optimization -num-threads 2 \
+  -no-emit-module-separately-wmo)
 BUILD = $(SWIFT) build $(OPTIONS)
 # The adapters are built only with their trait, and aside: SwiftPM compiles everything again when the traits change.
 ADAPTED_BUILD = $(BUILD) --traits Adapters --scratch-path .build-adapters
@@ -40,11 +41,11 @@ EXAMPLES_BIN = $$($(EXAMPLES_BUILD) --show-bin-path)
 .PHONY: demo test check deps build lint format tsan asan tsan-short asan-short compile-checks dependent-checks linking-checks check-api record-api docs help
 
 help:
-	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock"
-	@echo "make test    lint and the library's tests"
-	@echo "make check   longer random tests, what must and must not compile, the programs in the pages, the programs of"
-	@echo "             Examples and their tests, the reference, the public interface, what a dependent fetches, what the"
-	@echo "             contributors' pages claim, short sanitizer runs, costs"
+	@echo "make demo    the experiments: each beside its document, on virtual time and on the real clock, and as a page"
+	@echo "make test    lint, and the tests of the loop, of what it waits for, and of virtual time"
+	@echo "make check   the library's other tests, longer random tests, what must and must not compile, the programs in the"
+	@echo "             pages, the programs of Examples and their tests, the reference, the public interface, what a dependent"
+	@echo "             fetches, what the contributors' pages claim, short sanitizer runs, costs"
 	@echo "make format  formats the sources        make lint  checks the format"
 	@echo "make bench   RunLoopKit beside other event loops; QUICK=1 PEERS=… WORKLOADS=… REPETITIONS=… RUNS=…"
 	@echo "make docs    the reference of all products, to .build/docs    make docs-serve  shows it"
@@ -87,11 +88,12 @@ deps:
 adapter-deps: deps
 	@pkg-config --exists glib-2.0 || { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -y -qq libglib2.0-dev; }
 
+# The programs for debugging are built in a third of the time, and virtual time is as exact in them.
+demo: PAGE = $(CURDIR)/Examples/.build/experiments.html
 demo: deps
-	$(RELEASE_EXAMPLES) --product experiments
-	$(RELEASE_EXAMPLES) --product TTLStore
-	@bin=$$($(RELEASE_EXAMPLES) --show-bin-path) && set -e; \
-	$$bin/experiments run --all; \
+	EXAMPLES="experiments Scenarios TTLStore RecordOptions" $(EXAMPLES_BUILD)
+	@bin=$(EXAMPLES_BIN) && set -e; \
+	$$bin/experiments run --all --page $(PAGE); \
 	echo; echo "The same on the real clock, ten times as fast:"; echo; \
 	$$bin/experiments run X4 X5 X6 X8 X10 X11 --clock real --scale 0.1; \
 	echo; echo "X5 as a timeline:"; echo; \
@@ -99,12 +101,20 @@ demo: deps
 	echo; echo "All kinds of timers side by side:"; echo; \
 	$$bin/experiments compare; \
 	echo; echo "A daemon whose times to live are timers, and a client of the Redis protocol:"; echo; \
-	Examples/TTLStore/demo $$bin
+	Examples/TTLStore/demo $$bin; \
+	echo; echo "The experiments as timelines beside their documents: file://$(PAGE)"
 
-test: deps lint built-tests
+test: deps lint first-build
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target other-tests loop-tests system-tests
 
-.PHONY: built-tests adapted-tests
+# The tests of simulated machines, explorations and records take a third of the time: `make check` has them, and those of
+# the adapters, which are empty without their trait.
+LATER_TESTS = RunLoopHostsTests RunLoopExplorationTests RunLoopTestingTests RunLoopRecordingTests
+ADAPTERS_TESTS = AdapterTests RunLoopNIOTests RunLoopGLibTests
+FIRST_TESTS = $(filter-out $(LATER_TESTS) $(ADAPTERS_TESTS),$(notdir $(wildcard Tests/*Tests)))
+.PHONY: first-build built-tests adapted-tests
+first-build:
+	TEST_TARGETS="$(FIRST_TESTS)" $(BUILD) --build-tests
 built-tests:
 	$(BUILD) --build-tests
 adapted-tests: adapter-deps
@@ -112,14 +122,18 @@ adapted-tests: adapter-deps
 
 # All at once: most tests wait for something, and a process runs about two at a time on two processors.
 SYSTEM_TESTS = RunLoopUnixTests|RunLoopTLSTests
-LOOP_TESTS = RunLoopKitTests|DriverTests|RunLoopTestingTests
+LOOP_TESTS = RunLoopKitTests|DriverTests
 # Explorations that start dozens of test processes, or take ten seconds of processor time, are for `make check`.
 LONG_TESTS = RunLoopExplorationTests.ProcessTests|RunLoopTestingTests.ExploreTests|CauseTests/trap|MarkTests/trap|CampaignTests/processes|StrategyTests|ExhaustiveTests|ShrinkingTests|CrashConsistencyTests
-.PHONY: system-tests loop-tests other-tests
+empty :=
+any = $(subst $(empty) ,|,$(strip $(1)))
+.PHONY: system-tests loop-tests other-tests later-tests
 system-tests: CHOICE = --filter '$(SYSTEM_TESTS)'
-loop-tests: CHOICE = --filter '$(LOOP_TESTS)' --skip '$(LONG_TESTS)'
-other-tests: CHOICE = --skip '$(SYSTEM_TESTS)|$(LOOP_TESTS)|$(LONG_TESTS)'
-system-tests loop-tests other-tests:
+loop-tests: CHOICE = --filter '$(LOOP_TESTS)'
+other-tests: CHOICE = --skip '$(SYSTEM_TESTS)|$(LOOP_TESTS)'
+later-tests: CHOICE = --filter '$(call any,$(LATER_TESTS))' --skip '$(LONG_TESTS)'
+later-tests: built-tests
+system-tests loop-tests other-tests later-tests:
 	@$(call logged,$(DEBUG_BIN)/RunLoopKitPackageTests.xctest --testing-library swift-testing $(CHOICE),.build/$@.log)
 
 # Runs tests, and says at the end what has failed.
@@ -133,14 +147,14 @@ check: deps costs-deps
 # What uses the build of the library or of the programs; one after the other, because two would wait for each other.
 .PHONY: checks
 checks:
-	@set -e; for check in check-claims probe-checks fiber-checks deep-tests adapter-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
+	@set -e; for check in check-claims probe-checks fiber-checks later-tests deep-tests adapter-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
 	  web-tests gtk-checks wayland-checks; do \
 	  $(MAKE) --no-print-directory $$check; done
 
 # The tests of the adapters. Without the trait they are empty.
 .PHONY: adapter-tests
 adapter-tests: adapted-tests
-	@$(call logged,$(ADAPTED_BIN)/RunLoopKitPackageTests.xctest --testing-library swift-testing --filter 'AdapterTests|RunLoopNIOTests|RunLoopGLibTests',.build-adapters/$@.log)
+	@$(call logged,$(ADAPTED_BIN)/RunLoopKitPackageTests.xctest --testing-library swift-testing --filter '$(call any,$(ADAPTERS_TESTS))',.build-adapters/$@.log)
 
 compile-checks: adapted-tests
 	Tests/compile-checks $(ADAPTED_BIN)
