@@ -9,7 +9,7 @@ extension Connection {
     ///         connection.write(bytes)
     ///         return bytes.count
     ///     }
-    ///     try? connection.start()
+    ///     do { try connection.start() } catch { log(error) }
     /// }
     /// ```
     ///

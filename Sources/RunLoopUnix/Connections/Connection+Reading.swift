@@ -13,6 +13,17 @@ extension Connection {
         } while stream.holdsInput && machine.wantsInput && isOpen
     }
 
+    /// Ends the input: the owner is offered the bytes that have arrived, and then the end of the stream, as if the peer
+    /// had ended its side.
+    ///
+    /// - Parameter awaitsFirst: whether a connection to which nothing has come yet is read until something has.
+    func endInput(awaitsFirst: Bool) {
+        update {
+            if machine.mayRead { readSome() }
+            if isOpen { machine.endInput(awaitsFirst: awaitsFirst) }
+        }
+    }
+
     private func readOnce() -> StreamResult {
         if let input {
             let result = input.fill(room: 16 * 1024, from: stream)
@@ -20,14 +31,14 @@ extension Connection {
             return result
         }
         // Tasks have not yet seen the first bytes.
-        let scratch = isStreaming && waits == nil ? pool.takeLarge() : pool.take()
+        let scratch = isStreaming && !machine.isForTasks ? pool.takeLarge() : pool.take()
         let result = scratch.fill(room: 1, limit: BufferPool.largeSize, from: stream)
         if case .done = result {
             offered = scratch
             offer(scratch)
             offered = nil
             if output === scratch { return result }
-            if waits != nil {
+            if machine.isForTasks {
                 // A task uses the whole buffer soon.
                 input = scratch
                 return result
@@ -86,7 +97,8 @@ extension Connection {
     /// Notifies the task that waits for input; without such a task, reading stops until there is one. A notified task
     /// no longer waits, even if modes or a nested run delay it.
     func leaveToTask(_ count: Int) {
-        guard let waits else { return }
+        guard machine.isForTasks else { return }
+        let waits = madeWaits
         machine.inputChanged(to: count)
         if hasBudget { self.count(count + heldInput) }
         let isAwaited = waits.reader.isWaiting

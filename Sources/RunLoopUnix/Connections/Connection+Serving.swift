@@ -28,7 +28,7 @@ extension Connection {
                 loop.perform(inModes: modes) { [weak self] in self?.takeTurn() }
             case .reportEnd:
                 waits?.reader.end()
-                machine.endReported(isAnswered: endHandler != nil || waits != nil)
+                machine.endReported(isAnswered: endHandler != nil || machine.isForTasks)
                 call(endHandler)
             case .reportFull: call(fullHandler)
             case .reportDrain:
@@ -74,6 +74,15 @@ extension Connection {
         machine.handlerBegins()
         handler(self)
         machine.handlerEnds()
+    }
+
+    /// Calls a block as a handler.
+    func handle(_ body: (Connection) -> Void) {
+        update {
+            machine.handlerBegins()
+            body(self)
+            machine.handlerEnds()
+        }
     }
 
     // MARK: Sending
@@ -172,10 +181,11 @@ extension Connection {
         )
         (timers, output, departure) = (nil, nil, nil)
         // Tasks still receive the input from before the end.
-        if waits == nil { input = nil }
+        if !machine.isForTasks { input = nil }
         (receive, closeHandler, endHandler) = (nil, nil, nil)
         (fullHandler, drainHandler, handshakeHandler) = (nil, nil, nil)
         if let reason { handler?(self, reason) }
+        keeper.take()?.lost(self)
         waits?.end()
         withExtendedLifetime(dropped) {}
         endNotices()

@@ -154,9 +154,16 @@ extension Connection {
     /// The waits of the connection's tasks; `nil` if the loop has ended and its thread is gone.
     var checkedWaits: ConnectionWaits? {
         if loop.hasGone("a connection") { return nil }
-        guard let waits else {
+        guard machine.isForTasks else {
             fatalError("a connection with a receive handler is not awaited; make it without the handler")
         }
+        return madeWaits
+    }
+
+    var madeWaits: ConnectionWaits {
+        if let waits { return waits }
+        let waits = ConnectionWaits(loop.remote)
+        self.waits = waits
         return waits
     }
 

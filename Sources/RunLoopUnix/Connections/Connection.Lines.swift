@@ -20,7 +20,7 @@ extension Connection {
     ///
     /// - Parameter limit: the maximum number of bytes of a line, 0 or more; by default 64 KiB.
     public func lines(upTo limit: Int = 64 * 1024) -> Lines {
-        require(waits != nil, "a connection with a receive handler is not awaited; make it without the handler")
+        require(machine.isForTasks, "a connection with a receive handler is not awaited; make it without the handler")
         require(limit >= 0, "the limit for a line is at least 0 bytes, not \(limit)")
         return Lines { [self] in try await nextLine(upTo: limit) }
     }

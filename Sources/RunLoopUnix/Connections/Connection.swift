@@ -44,12 +44,28 @@ public final class Connection {
         didSet { limitsChanged(from: oldValue) }
     }
 
+    /// A closure that receives the input and returns how many of its bytes it has used.
+    ///
+    /// Set it before ``start()``, or in the closure of a ``Server``; a connection without it is for tasks. It may be
+    /// replaced later, for example for another protocol, but not removed; ``receiveAgain()`` offers the unused input to
+    /// the new one. Released when the connection is closed. On the loop's thread.
+    public var receiveHandler: ReceiveHandler? {
+        get { receive }
+        set {
+            guard isOpen else { return }
+            require(
+                machine.isNew || (newValue != nil && (!machine.isForTasks || waits == nil)),
+                "a connection that tasks use has no receive handler, and one with a handler keeps one")
+            receive = newValue
+            machine.isForTasks = newValue == nil
+        }
+    }
     /// Called once, as the last handler, when the connection is closed for any reason.
     public var closeHandler: ((Connection, CloseReason) -> Void)?
-    /// Called when the peer has ended its side, even after ``finishWriting()``, but not after ``finish(within:)``.
-    /// Without this handler, the connection then sends the waiting bytes and closes. With it, you may keep writing
-    /// until ``finish(within:)`` or ``finishWriting()``, either of which then closes the connection, because both sides
-    /// have ended.
+    /// Called when the peer has ended its side, even after ``finishWriting()``, or when the connection's ``Server`` shuts
+    /// down and nothing more is read; not after ``finish(within:)``. Without this handler, the connection then sends the
+    /// waiting bytes and closes. With it, you may keep writing until ``finish(within:)`` or ``finishWriting()``, either of
+    /// which then closes the connection, because both sides have ended.
     @exclusivity(unchecked) public var endHandler: ((Connection) -> Void)?
     /// Called when the bytes waiting to be sent exceed the high watermark.
     @exclusivity(unchecked) public var fullHandler: ((Connection) -> Void)?
@@ -108,7 +124,10 @@ public final class Connection {
     // Unretained, because the reader keeps the buffer meanwhile.
     @exclusivity(unchecked) unowned(unsafe) var offered: ByteBuffer?
     @exclusivity(unchecked) var timers: ConnectionTimers?
-    /// The waits of tasks for the connection, if it is for tasks.
+    /// The server that keeps the connection, and the connection's place there.
+    var keeper: (any ConnectionKeeper)?
+    var place = 0
+    /// The waits of tasks for the connection, once a task has asked or input has come.
     @exclusivity(unchecked) var waits: ConnectionWaits?
     /// The events for which the stream is watched.
     @exclusivity(unchecked) var interest: DescriptorEvents = []
@@ -177,7 +196,6 @@ public final class Connection {
         machine = ConnectionMachine(limits, isForTasks: receive == nil)
         (hasBudget, hasIdleTimeout) = (limits.inputBudget != nil, limits.countsIdleTime)
         pool = BufferPool.shared(of: loop)
-        if receive == nil { waits = ConnectionWaits(loop.remote) }
     }
 
     deinit {
@@ -190,7 +208,8 @@ public final class Connection {
 
     /// Starts reading and counting timeouts. Has no effect on a closed connection. Call it once, on the loop's thread.
     ///
-    /// - Throws: ``/RunLoopKit/DescriptorError`` if the descriptor cannot be watched; the connection is then closed.
+    /// - Throws: ``/RunLoopKit/DescriptorError`` if the descriptor cannot be watched. The connection is then closed, and
+    ///   its close handler was called with ``CloseReason/failed(_:)``.
     public func start() throws(DescriptorError) {
         guard isOpen else { return }
         require(machine.isNew, "a connection is started once")
@@ -201,7 +220,7 @@ public final class Connection {
         do {
             try stream.open(on: loop, modes: modes, origin: origin, interest: interest)
         } catch {
-            end(.failed(SystemError("watch the connection", errno: EBADF)))
+            end(.failed(SystemError("watch the connection", errno: error.systemErrno)))
             throw error
         }
         update {

@@ -45,8 +45,18 @@ struct ConnectionMachine: ~Copyable {
     private var (lowWatermark, highWatermark) = (0, 0)
     private var readsWhileFull = false
     private var (maximumInput, maximumOutput) = (0, 0)
-    /// True if tasks take the input, so that none is offered.
-    private let isForTasks: Bool
+    /// True if tasks take the input, so that none is offered. Set before the start.
+    var isForTasks: Bool
+    /// An end of the input that the owner has not been notified of yet.
+    private enum PendingEnd {
+        case none
+        /// This side ends the input when the first bytes have come, and reads until then.
+        case afterFirstInput
+        /// This side has ended the input: the peer may still send, and is not read.
+        case own
+        case peers
+    }
+
     private var state = State.new
     /// True if bytes can pass through the stream.
     private var isStreamOpen = false
@@ -77,8 +87,12 @@ struct ConnectionMachine: ~Copyable {
     private var offersAgain = false
     /// True if a posted turn will offer or read input in the next pass.
     private var isOfferPosted = false
-    /// True if the peer has ended and earlier input has yet to be offered.
-    private var isEndWaiting = false
+    /// The end that is reported when earlier input has been offered.
+    private var pendingEnd = PendingEnd.none
+    /// True if this side made the end that was reported.
+    private var hasEndedInput = false
+    /// True if any input has come since the start.
+    private var hasReceived = false
 
     private var saysLinger = false
     /// The smallest number of unsent bytes found by all looks while lingering.
@@ -119,12 +133,20 @@ struct ConnectionMachine: ~Copyable {
     var isNew: Bool { state == .new }
     var isClosed: Bool { state == .closed }
     var isFinishing: Bool { state == .finishing }
-    /// True if the peer has ended its side.
-    var hasReadEnd: Bool { hasPeerEnded || isEndWaiting }
+    /// True if nothing more is read: the peer has ended its side, or this side ends the input.
+    private var isInputOver: Bool {
+        if hasPeerEnded { return true }
+        return switch pendingEnd {
+        case .none, .afterFirstInput: false
+        case .own, .peers: true
+        }
+    }
+    /// True if the peer itself has ended its side.
+    var hasReadEnd: Bool { pendingEnd == .peers || hasPeerEnded && !hasEndedInput }
 
     /// True if input must be read now, to be offered or discarded.
     @inline(__always)
-    var wantsInput: Bool { !hasReadEnd && (isOffering || discardsInput) }
+    var wantsInput: Bool { !isInputOver && (isOffering || discardsInput) }
 
     /// True if input is discarded. Otherwise two peers that both finish would wait for each other to read.
     var discardsInput: Bool { state == .finishing || state == .lingering }
@@ -176,7 +198,7 @@ struct ConnectionMachine: ~Copyable {
             defer { saysMove = false }
             return saysMove ? .move : nil
         }
-        if state == .failing { return isEndWaiting && !isEndHeld ? ending(closeReason) : nil }
+        if state == .failing { return pendingEnd != .none && !isEndHeld ? ending(closeReason) : nil }
         if isStreamOpen, state != .lingering, !isBlocked {
             if pendingOutput > 0 { return .send }
             if !hasEndedOutput && (state == .finishing || endsAfterOutput) { return .endOutput }
@@ -184,8 +206,9 @@ struct ConnectionMachine: ~Copyable {
         if pendingOutput > maximumOutput { return ending(.outputLimit) }
         if state == .open {
             if let mark = passedMark() { return mark }
-            if isEndWaiting && !isEndHeld {
-                (isEndWaiting, hasPeerEnded) = (false, true)
+            if pendingEnd != .none && !isEndHeld {
+                hasEndedInput = pendingEnd != .peers
+                (pendingEnd, hasPeerEnded) = (.none, true)
                 return .reportEnd
             }
         }
@@ -200,7 +223,7 @@ struct ConnectionMachine: ~Copyable {
     @inline(__always)
     private mutating func asksForTurn() -> Bool {
         guard offersAgain || state == .failing, mayOffer && !isReceiving && !isOfferPosted else { return false }
-        isOfferPosted = offersAgain || !isEndWaiting
+        isOfferPosted = offersAgain || pendingEnd == .none
         return isOfferPosted
     }
 
@@ -209,7 +232,7 @@ struct ConnectionMachine: ~Copyable {
     /// - Parameter holdsInput: whether the stream has input for which it will report no readiness.
     /// - Returns: `false` if there is none, so that the turn was cancelled.
     mutating func needsTurn(holdsInput: Bool) -> Bool {
-        if hasOffer || holdsInput || (state == .failing && !isEndWaiting) { return true }
+        if hasOffer || holdsInput || (state == .failing && pendingEnd == .none) { return true }
         (isOfferPosted, offersAgain) = (false, false)
         return false
     }
@@ -218,7 +241,10 @@ struct ConnectionMachine: ~Copyable {
     private var hasOffer: Bool { unusedInput > 0 && !isForTasks }
 
     /// True if an end waits until earlier input has been offered.
-    private var isEndHeld: Bool { hasOffer && (offersAgain || !mayOffer) }
+    private var isEndHeld: Bool {
+        if pendingEnd == .afterFirstInput && !hasReceived { return true }
+        return hasOffer && (offersAgain || !mayOffer)
+    }
 
     /// Returns the action after the stream has accepted all output and its end.
     private mutating func afterOutput() -> Action? {
@@ -286,7 +312,7 @@ struct ConnectionMachine: ~Copyable {
     /// Notes that the receive handler is about to be called.
     mutating func receivingBegins() {
         if !isForTasks { offersAgain = false }
-        isReceiving = true
+        (isReceiving, hasReceived) = (true, true)
         handlers += 1
     }
 
@@ -305,6 +331,7 @@ struct ConnectionMachine: ~Copyable {
     /// Notes that `unused` bytes of input are unused, without a call of a handler.
     mutating func inputChanged(to unused: Int) {
         unusedInput = unused
+        if unused > 0 { hasReceived = true }
     }
 
     mutating func offerAgain() {
@@ -343,13 +370,13 @@ struct ConnectionMachine: ~Copyable {
 
     /// Notes that the stream has no input for now.
     mutating func inputExhausted() {
-        if state == .failing { isEndWaiting = true }
+        if state == .failing { pendingEnd = .peers }
     }
 
     mutating func peerEnded() {
-        guard !hasReadEnd else { return }
+        guard !isInputOver else { return }
         switch state {
-        case .new, .open, .failing: isEndWaiting = true
+        case .new, .open, .failing: pendingEnd = .peers
         case .finishing, .closed: hasPeerEnded = true
         case .lingering:
             hasPeerEnded = true
@@ -357,11 +384,24 @@ struct ConnectionMachine: ~Copyable {
         }
     }
 
-    /// Notes that the owner has been notified of the peer's end.
+    /// Ends the input of an open connection on this side: the end is reported to the owner behind the bytes that have
+    /// arrived.
+    ///
+    /// - Parameter awaitsFirst: whether a connection to which nothing has come yet is read until something has.
+    mutating func endInput(awaitsFirst: Bool) {
+        guard state == .open, !isMoving, !isInputOver else { return }
+        guard !endsAfterOutput else { return finish(.closed) }
+        pendingEnd = awaitsFirst ? .afterFirstInput : .own
+    }
+
+    /// True if something may be read now, on the initiative of this side.
+    var mayRead: Bool { isStreamOpen && wantsInput && !isReceiving && !isOfferPosted }
+
+    /// Notes that the owner has been notified of the end.
     ///
     /// - Parameter isAnswered: whether a handler or a task decides when the connection closes.
     mutating func endReported(isAnswered: Bool) {
-        if !isAnswered { finish(.ended) }
+        if !isAnswered { finish(hasEndedInput ? .closed : .ended) }
     }
 
     mutating func inputFailed(_ reason: Connection.CloseReason) {
@@ -400,7 +440,8 @@ struct ConnectionMachine: ~Copyable {
     }
 
     mutating func finishWriting() {
-        endsAfterOutput = true
+        // The peer may still send: closing right behind the output could discard it.
+        if hasEndedInput && state == .open { finish(.closed) } else { endsAfterOutput = true }
     }
 
     mutating func finish(_ reason: Connection.CloseReason) {
@@ -409,7 +450,8 @@ struct ConnectionMachine: ~Copyable {
         case .new: close(reason)
         case .open:
             (state, finishReason) = (.finishing, reason)
-            if isEndWaiting { (isEndWaiting, hasPeerEnded) = (false, true) }
+            hasPeerEnded = hasReadEnd
+            (pendingEnd, hasEndedInput) = (.none, false)
         case .failing: close(closeReason)
         case .finishing, .lingering, .closed: break
         }
@@ -433,7 +475,7 @@ struct ConnectionMachine: ~Copyable {
     /// - Parameter keepsInput: whether input was found after the failure; see ``mayReadAfterFailure``.
     /// - Returns: whether there is input to offer.
     mutating func outputFailed(_ reason: Connection.CloseReason, keepsInput: Bool) -> Bool {
-        guard mayReadAfterFailure, keepsInput || isEndHeld else {
+        guard mayReadAfterFailure, keepsInput || (hasOffer && isEndHeld) else {
             close(reason)
             return false
         }

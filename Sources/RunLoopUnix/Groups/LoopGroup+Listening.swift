@@ -16,6 +16,8 @@ extension LoopGroup {
     /// peer's address.
     public typealias AcceptHandler = @Sendable (RunLoop, Int32, Endpoint) -> Void
 
+    typealias Made = @Sendable (RunLoop, Listener) -> Void
+
     /// Listens on an address, on all loops or for all of them. Blocks the calling thread, which may be any thread
     /// outside the group, until all listen.
     ///
@@ -35,10 +37,20 @@ extension LoopGroup {
         on address: Endpoint, options: Listener.Options = Listener.Options(), spread: Spread? = nil,
         _ handler: @escaping AcceptHandler
     ) throws -> Endpoint {
+        try listen(on: address, options: options, spread: spread, made: { _, _ in }, handler)
+    }
+
+    /// - Parameter made: called with each listener, on the thread of its loop.
+    func listen(
+        on address: Endpoint, options: Listener.Options, spread: Spread?, made: @escaping Made,
+        _ handler: @escaping AcceptHandler
+    ) throws -> Endpoint {
         let isSystems =
             try address.path == nil && loops[0].performAndWait { WorldSystem.of($0).spreadsConnections(of: $0) }
         guard spread ?? (isSystems ? .bySystem : .inTurn) == .bySystem else {
-            return try listenInTurn(handler) { try Listener(address: address, on: $0, options: options, handler: $1) }
+            return try listenInTurn(made, handler) {
+                try Listener(address: address, on: $0, options: options, handler: $1)
+            }
         }
         require(address.path == nil, "a Unix socket has one listener: its connections come in turn")
         var options = options
@@ -48,10 +60,11 @@ extension LoopGroup {
         do {
             for loop in loops {
                 bound = try loop.performAndWait { [bound, options] loop in
-                    loop.keep(
-                        try Listener(address: bound, on: loop, options: options) { [unowned loop] in
-                            handler(loop, $1, $2)
-                        }, key)
+                    let listener = try Listener(address: bound, on: loop, options: options) { [unowned loop] in
+                        handler(loop, $1, $2)
+                    }
+                    made(loop, listener)
+                    return loop.keep(listener, key)
                 }
             }
         } catch {
@@ -77,16 +90,23 @@ extension LoopGroup {
     public func listen(
         inherited descriptor: Int32, options: Listener.Options = Listener.Options(), _ handler: @escaping AcceptHandler
     ) throws -> Endpoint {
-        try listenInTurn(handler) { try Listener(inherited: descriptor, on: $0, options: options, handler: $1) }
+        try listen(inherited: descriptor, options: options, made: { _, _ in }, handler)
+    }
+
+    func listen(
+        inherited descriptor: Int32, options: Listener.Options, made: @escaping Made, _ handler: @escaping AcceptHandler
+    ) throws -> Endpoint {
+        try listenInTurn(made, handler) { try Listener(inherited: descriptor, on: $0, options: options, handler: $1) }
     }
 
     private func listenInTurn(
-        _ handler: @escaping AcceptHandler,
+        _ made: @escaping Made, _ handler: @escaping AcceptHandler,
         _ makeListener: @escaping @Sendable (RunLoop, @escaping Listener.AcceptHandler) throws -> Listener
     ) throws -> Endpoint {
         let turns = Turns(loops, handler)
         return try loops[0].performAndWait { loop in
             let listener = try makeListener(loop) { [unowned loop] in turns.give($1, from: $2, by: loop) }
+            made(loop, listener)
             return loop.keep(listener, ListenKey())
         }
     }

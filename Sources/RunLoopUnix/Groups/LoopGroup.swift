@@ -5,14 +5,14 @@ public import RunLoopKit
 ///
 /// ```swift
 /// let group = try LoopGroup()
-/// let address = try group.listen(on: Endpoint("0.0.0.0", port: 7000)) { loop, descriptor, peer in
-///     let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
+/// let server = try Server(on: group) { connection, _ in
+///     connection.receiveHandler = { connection, bytes in
 ///         connection.write(bytes)
 ///         return bytes.count
 ///     }
-///     try? connection.start()
 /// }
-/// daemon.onStop(.stopAccepting) { done in group.stopAccepting { done() } }
+/// try server.listen(on: Endpoint("0.0.0.0", port: 7000))
+/// daemon.add(server)
 /// daemon.onStop(.exit) {
 ///     group.stop()
 ///     group.join()

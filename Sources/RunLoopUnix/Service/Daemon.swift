@@ -4,8 +4,8 @@ public import RunLoopKit
 ///
 /// ```swift
 /// let daemon = Daemon(loop: .current, manager: try ServiceManager())
-/// daemon.onStop(.stopAccepting) { listener.finish() }
-/// daemon.onStop(.drain) { done in connections.closeWhenIdle { done() } }
+/// daemon.add(server)
+/// daemon.onStop(.drain) { done in backup.finish { done() } }
 /// daemon.onStop(.exit) { database.close() }
 /// daemon.onReload { configuration.read() }
 /// exit(daemon.run())

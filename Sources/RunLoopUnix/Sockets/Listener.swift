@@ -2,7 +2,10 @@ internal import CShims
 internal import Glibc
 public import RunLoopKit
 
-/// A listener that accepts connections on a TCP or Unix socket.
+/// A listener that accepts connections on a TCP or Unix socket, and hands out their descriptors.
+///
+/// A ``Server`` serves them. A listener alone is for programs that adopt descriptors into something else, or accept by
+/// tasks.
 ///
 /// ```swift
 /// let listener = try Listener(address: Endpoint("127.0.0.1", port: 7000), on: loop) { listener, descriptor, peer in
@@ -280,8 +283,7 @@ public final class Listener {
     /// do { try connection.start() } catch { listener.pause(after: error) }
     /// ```
     public func pause(after error: DescriptorError) {
-        let reason: Int32 = if case .system(_, let errno) = error { errno } else { EBADF }
-        machine.deliveryFailed(reason, at: loop.now)
+        machine.deliveryFailed(error.systemErrno, at: loop.now)
     }
 
     // MARK: Closing

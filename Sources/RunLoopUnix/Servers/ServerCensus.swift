@@ -1,0 +1,80 @@
+internal import RunLoopKit
+
+/// The numbers of a server, which all of its loops share. Any thread.
+final class ServerCensus: Sendable {
+    private struct State {
+        var open = 0
+        /// Connections that were accepted and wait for room.
+        var held = 0
+        var refused = 0
+        /// Whether a loop wants to hear of room.
+        var wantsRoom = false
+        var emptyHandlers: [@Sendable () -> Void] = []
+        var isEmpty: Bool { open == 0 && held == 0 }
+    }
+    private let state = Locked(State())
+    private let most: Int
+
+    init(atMost most: Int) {
+        self.most = most
+    }
+
+    var open: Int { state.withLock { $0.open } }
+    var refused: Int { state.withLock { $0.refused } }
+
+    /// Whether there is no room. The next connection that leaves then says so.
+    var isFull: Bool {
+        state.withLock { state in
+            guard state.open >= most else { return false }
+            state.wantsRoom = true
+            return true
+        }
+    }
+
+    /// - Returns: whether there was room.
+    func enter() -> Bool {
+        state.withLock { state in
+            guard state.open < most else { return false }
+            state.open += 1
+            return true
+        }
+    }
+
+    /// - Returns: whether a loop wants to hear of the room.
+    func leave() -> Bool {
+        let (wantsRoom, handlers) = state.withLock { state in
+            state.open -= 1
+            defer { state.wantsRoom = false }
+            return (state.wantsRoom, takeHandlers(&state))
+        }
+        for handler in handlers { handler() }
+        return wantsRoom
+    }
+
+    func hold(_ count: Int) {
+        let handlers = state.withLock { state in
+            state.held += count
+            return takeHandlers(&state)
+        }
+        for handler in handlers { handler() }
+    }
+
+    func refuse() {
+        state.withLock { $0.refused += 1 }
+    }
+
+    /// Calls a block once, when no connection is open or held: now, or on the thread where the last one leaves.
+    func whenEmpty(_ block: @escaping @Sendable () -> Void) {
+        let handlers = state.withLock { state in
+            state.emptyHandlers.append(block)
+            return takeHandlers(&state)
+        }
+        for handler in handlers { handler() }
+    }
+
+    private func takeHandlers(_ state: inout State) -> [@Sendable () -> Void] {
+        guard state.isEmpty else { return [] }
+        defer { state.emptyHandlers = [] }
+        return state.emptyHandlers
+    }
+}
