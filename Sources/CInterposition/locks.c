@@ -34,12 +34,27 @@ REAL(int, pthread_once, pthread_once_t *, void (*)(void))
 REAL(int, pthread_join, pthread_t, void **)
 REAL(long, syscall, long, long, long, long, long, long, long)
 
+/// The number of the library's own locks that the thread of the system holds. No simulated thread rests with one: the
+/// others would wait for it on this very thread.
+static __thread int own_locks;
+
+static int lock_own(pthread_mutex_t *mutex) {
+    int status = real_pthread_mutex_lock()(mutex);
+    own_locks += 1;
+    return status;
+}
+
+static int unlock_own(pthread_mutex_t *mutex) {
+    own_locks -= 1;
+    return real_pthread_mutex_unlock()(mutex);
+}
+
 /// The library's own locks go around these functions, which use them.
 __attribute__((constructor(101))) static void find_own_locks(void) {
     // If the C library comes before these functions, the library's own locks are the C library's already.
     if (!__interceptor_pthread_mutex_lock && !dlsym(RTLD_NEXT, "pthread_mutex_lock")) return;
-    rlk_lock_mutex = real_pthread_mutex_lock();
-    rlk_unlock_mutex = real_pthread_mutex_unlock();
+    rlk_lock_mutex = lock_own;
+    rlk_unlock_mutex = unlock_own;
 }
 
 /// The number by which locks know their owner. The C library has it from the thread's beginning, and others ask for it.
@@ -52,7 +67,8 @@ enum { is_outside = -1 };
 /// The bits of waits: the waits of readers end together.
 enum { reads = 1, writes = 2 };
 
-/// Takes a lock, as soon as no other thread of the simulation has it.
+/// Takes a lock, as soon as no other thread of the simulation has it. With one of the library's own locks the thread
+/// waits as always: Swift's runtime takes locks wherever it makes a type.
 ///
 /// - `bits` are `reads` or `writes`;
 /// - `attempt` returns `EBUSY` if the lock is not free;
@@ -61,6 +77,7 @@ static int take(
     void *lock, uint32_t bits, int (*attempt)(void *), rlk_find_holder *find_holder, const struct rlk_wait_limit *limit) {
     int status, has_waited = 0;
     while ((status = attempt(lock)) == EBUSY) {
+        if (own_locks > 0) return is_outside;
         switch (rlk_simulated_calls.wait_for_lock(lock, bits, find_holder, limit)) {
             case rlk_lock_is_outside: return is_outside;
             case rlk_lock_limit_passed: return ETIMEDOUT;
@@ -190,7 +207,7 @@ int pthread_rwlock_unlock(pthread_rwlock_t *lock) {
 
 int pthread_once(pthread_once_t *control, void (*initialize)(void)) {
     const int is_done = 2;
-    if (!rlk_is_in_simulation() || __atomic_load_n(control, __ATOMIC_ACQUIRE) & is_done)
+    if (!rlk_is_in_simulation() || own_locks > 0 || __atomic_load_n(control, __ATOMIC_ACQUIRE) & is_done)
         return real_pthread_once()(control, initialize);
     while (rlk_find_lock(control))
         if (rlk_simulated_calls.wait_for_lock(control, writes, rlk_find_lock, NULL) == rlk_lock_is_outside) break;

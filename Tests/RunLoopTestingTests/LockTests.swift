@@ -4,11 +4,12 @@ import Glibc
 import RunLoopExploration
 import RunLoopHosts
 import RunLoopKit
-import RunLoopSimulation
 import RunLoopTesting
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import RunLoopSimulation
 
 private typealias RunLoop = RunLoopKit.RunLoop
 private typealias Timer = RunLoopKit.Timer
@@ -26,6 +27,27 @@ private final class PlainLock: @unchecked Sendable {
 
 private final class Guarded: Sendable {
     let mutex = Mutex(0)
+}
+
+/// Takes a lock that a thread outside holds for a while, with the lock of the simulation's own state.
+private func takeWithinTheSimulation() {
+    alarm(20)
+    withSimulation { simulation in
+        simulation.captureExecutors()
+        let (lock, isHeld) = (PlainLock(), Handoff())
+        let holder = PlainThread {
+            pthread_mutex_lock(lock.mutex)
+            isHeld.signal()
+            usleep(100_000)
+            pthread_mutex_unlock(lock.mutex)
+        }
+        isHeld.wait()
+        simulation.timeline.change { _ in
+            pthread_mutex_lock(lock.mutex)
+            pthread_mutex_unlock(lock.mutex)
+        }
+        holder.join()
+    }
 }
 
 /// The kinds of locks, each with a function that calls a body while it holds the lock.
@@ -111,6 +133,11 @@ struct LockTests {
                 ])
             #expect(simulation.isReproducible)
         }
+    }
+
+    @Test("a lock of Swift's runtime that a thread outside holds may be taken within the simulation's own state")
+    func withinTheSimulation() async {
+        await #expect(processExitsWith: .success) { takeWithinTheSimulation() }
     }
 
     @Test("readers that wait for a writer continue together, before writers that came later")
