@@ -91,7 +91,7 @@ adapter-deps: deps
 # The programs for debugging are built in a third of the time, and virtual time is as exact in them.
 demo: PAGE = $(CURDIR)/Examples/.build/experiments.html
 demo: deps
-	EXAMPLES="experiments Scenarios TTLStore RecordOptions" $(EXAMPLES_BUILD)
+	EXAMPLE_TARGETS="experiments Scenarios TTLStore RecordOptions" $(EXAMPLES_BUILD)
 	@bin=$(EXAMPLES_BIN) && set -e; \
 	$$bin/experiments run --all --page $(PAGE); \
 	echo; echo "The same on the real clock, ten times as fast:"; echo; \

@@ -198,6 +198,6 @@ let package = Package(
 )
 
 // Targets named in this variable are all that a build has: `make demo` builds two programs at once, and no others.
-if let names = Context.environment["EXAMPLES"]?.split(separator: " ").map(String.init) {
+if let names = Context.environment["EXAMPLE_TARGETS"]?.split(separator: " ").map(String.init) {
     package.targets.removeAll { !names.contains($0.name) }
 }
