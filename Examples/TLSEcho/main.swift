@@ -19,42 +19,39 @@ guard arguments.count > 2 else {
 let port = arguments.dropFirst(3).first.flatMap(UInt16.init)
 
 do {
-    let server = try TLSServerContext(identity: TLSIdentity(chain: .file(arguments[1]), key: .file(arguments[2])))
-    let listener = try Listener(address: Endpoint("127.0.0.1", port: port ?? 0), on: loop) { _, descriptor, peer in
-        do {
-            let connection = try Connection(adopting: descriptor, on: loop, tls: server) { connection, bytes in
-                connection.write(bytes)
-                return bytes.count
-            }
-            connection.handshakeHandler = { print("\(peer): \($0.tls!.version) \($0.tls!.cipher!)") }
-            connection.closeHandler = { _, reason in print("\(peer): \(reason)") }
-            try connection.start()
-        } catch {
-            print("\(peer): \(error)")
+    let server = Server(on: loop) { connection, peer in
+        connection.receiveHandler = { connection, bytes in
+            connection.write(bytes)
+            return bytes.count
         }
+        connection.handshakeHandler = { print("\(peer): \($0.tls!.version) \($0.tls!.cipher!)") }
+        connection.closeHandler = { _, reason in print("\(peer): \(reason)") }
     }
-    print("listening on \(listener.address)")
-    if port == nil { try talk(to: listener, on: loop, trusting: arguments[1]) }
-    loop.run()  // until nothing is left to listen on
+    server.errorHandler = { _, error in print(error) }
+    server.setTLS(
+        try TLSServerContext(identity: TLSIdentity(chain: .file(arguments[1]), key: .file(arguments[2]))))
+    let address = try server.listen(on: Endpoint("127.0.0.1", port: port ?? 0))
+    print("listening on \(address)")
+    if port == nil { try talk(to: server, at: address, on: loop, trusting: arguments[1]) }
+    loop.run()  // until the server has shut down
 } catch {
     print(error)
     exit(EX_CONFIG)
 }
 
 /// Says hello, trusting only the server's own certificate.
-func talk(to listener: Listener, on loop: RunLoop, trusting chain: String) throws {
+func talk(to server: Server, at address: Endpoint, on loop: RunLoop, trusting chain: String) throws {
     let client = try TLSClientContext(roots: .certificates(.file(chain)))
-    try Connection.connect(to: listener.address, on: loop, tls: client, serverName: "localhost") { connection, bytes in
+    try Connection.connect(to: address, on: loop, tls: client, serverName: "localhost") { connection, bytes in
         print("echoed: \(bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })")
         connection.finish()
         return bytes.count
     } completion: { result in
-        switch result {
-        case .failure(let error): print(error)
-        case .success(let connection):
-            connection.closeHandler = { _, _ in listener.close() }
-            do { try connection.start() } catch { print(error) }
+        do {
+            let connection = try result.get()
+            connection.closeHandler = { _, _ in server.shutDown() }
+            try connection.start()
             connection.write("hello")
-        }
+        } catch { print(error) }
     }
 }
