@@ -5,15 +5,13 @@ import RunLoopKit
 import RunLoopUnix
 
 @Sendable
-func echo(_ loop: RunLoop, _ descriptor: Int32, _ peer: Endpoint) {
-    var limits = Connection.Limits()
-    limits.idleTimeout = .seconds(60)
-    let connection = Connection(adopting: descriptor, on: loop, limits: limits) { connection, bytes in
+func echo(_ connection: Connection, _ peer: Endpoint) {
+    connection.limits.idleTimeout = .seconds(60)
+    connection.receiveHandler = { connection, bytes in
         connection.write(bytes)
         return bytes.count
     }
     connection.closeHandler = { _, reason in print("\(peer): \(reason)") }
-    do { try connection.start() } catch { print("\(peer): \(error)") }
 }
 
 let loop = RunLoop.current
@@ -23,31 +21,26 @@ var addresses: [Endpoint] = []
 if let port = arguments.first.flatMap(UInt16.init) { addresses.append(try Endpoint("127.0.0.1", port: port)) }
 if let path = arguments.dropFirst().first, !path.isEmpty { addresses.append(try Endpoint(path: path)) }
 
-if let count = arguments.dropFirst(2).first.flatMap({ Int($0) }), count > 0 {
-    let group = try LoopGroup(count: count, name: "echo")
-    for address in addresses { print("listening on \(try group.listen(on: address, echo)), with \(count) loops") }
-    group.join()  // for ever
-}
-
-var listeners: [Listener] = []
+let count = arguments.dropFirst(2).first.flatMap { Int($0) } ?? 0
+let server =
+    try count > 0 ? Server(on: LoopGroup(count: count, name: "echo"), serve: echo) : Server(on: loop, serve: echo)
+server.errorHandler = { _, error in print(error) }
 for address in addresses {
-    listeners.append(try Listener(address: address, on: loop) { echo(loop, $1, $2) })
-    print("listening on \(listeners.last!.address)")
+    print("listening on \(try server.listen(on: address))\(count > 0 ? ", with \(count) loops" : "")")
 }
-if listeners.isEmpty {
-    let listener = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { echo(loop, $1, $2) }
-    Connection.connect(to: listener.address, on: loop) { connection, bytes in
+if addresses.isEmpty {
+    let address = try server.listen(on: Endpoint("127.0.0.1", port: 0))
+    Connection.connect(to: address, on: loop) { connection, bytes in
         print("echoed: \(bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })")
         connection.finish()
         return bytes.count
     } completion: { result in
-        switch result {
-        case .failure(let error): print(error)
-        case .success(let connection):
-            connection.closeHandler = { _, _ in listener.close() }
-            do { try connection.start() } catch { print(error) }
+        do {
+            let connection = try result.get()
+            connection.closeHandler = { _, _ in server.shutDown() }
+            try connection.start()
             connection.write("hello")
-        }
+        } catch { print(error) }
     }
 }
-loop.run()  // until nothing is left to listen on
+loop.run()  // until the server has shut down

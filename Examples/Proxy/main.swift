@@ -72,13 +72,13 @@ func say(_ text: String) {
 
 /// Runs an echo server, and a client that says hello to it through the proxy.
 func demonstrate(on loop: RunLoop) throws {
-    let echo = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) { _, descriptor, _ in
-        let connection = Connection(adopting: descriptor, on: loop) {
+    let echo = Server(on: loop) { connection, _ in
+        connection.receiveHandler = {
             $0.write($1); return $1.count
         }
-        try? connection.start()
     }
-    let proxy = Proxy(loop: loop, host: "127.0.0.1", port: echo.address.port!, tls: nil)
+    let port = try echo.listen(on: Endpoint("127.0.0.1", port: 0)).port!
+    let proxy = Proxy(loop: loop, host: "127.0.0.1", port: port, tls: nil)
     let listener = try proxy.listen(on: Endpoint("127.0.0.1", port: 0))
     Connection.connect(
         to: listener.address, on: loop,
@@ -86,11 +86,14 @@ func demonstrate(on loop: RunLoop) throws {
             say("echoed: \(line.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })")
             connection.finish()
             listener.close()
-            echo.close()
+            echo.shutDown()
         }
     ) { result in
-        guard case .success(let connection) = result, (try? connection.start()) != nil else { return }
-        connection.write("hello\n")
+        do {
+            let connection = try result.get()
+            try connection.start()
+            connection.write("hello\n")
+        } catch { say("\(error)") }
     }
 }
 

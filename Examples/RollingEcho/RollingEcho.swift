@@ -26,28 +26,18 @@ struct RollingEcho {
         let daemon = Daemon(loop: loop, manager: try ServiceManager())
         try daemon.handleSignals()
         let group = try LoopGroup(name: "server")
-        let address = try group.listen(inherited: socket.fileDescriptor) { loop, descriptor, _ in
-            let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
+        let server = try Server(on: group) { connection, _ in
+            connection.receiveHandler = { connection, bytes in
                 guard bytes[bytes.count - 1] == UInt8(ascii: "\n") else { return 0 }
                 connection.write("\(getpid()): ")
                 connection.write(bytes)
                 connection.finish()
                 return bytes.count
             }
-            let open = loop[OpenConnections.ofLoop]
-            open.count += 1
-            connection.closeHandler = { _, _ in open.count -= 1 }
-            try? connection.start()
         }
-        daemon.onStop(.stopAccepting) { done in group.stopAccepting { done() } }
+        let address = try server.listen(inherited: socket.fileDescriptor)
         // A client that has connected is answered, even if its request is still under way.
-        daemon.onStop(.drain, name: "connections") { done in
-            let drain = Drain { done() }
-            group.performOnEach { loop in
-                let open = loop[OpenConnections.ofLoop]
-                if open.count > 0 { open.drain = drain }
-            }
-        }
+        daemon.add(server)
         daemon.onStop(.exit) {
             group.stop()
             group.join()
@@ -115,30 +105,6 @@ struct RollingEcho {
                 throw Connection.ClosedError(reason: .ended)
             }
         } catch { log.failures.append(error) }
-    }
-}
-
-/// The connections that are open on a loop.
-final class OpenConnections {
-    static let ofLoop = RunLoop.Local { _ in OpenConnections() }
-
-    var count = 0 {
-        didSet { if count == 0 { drain = nil } }
-    }
-    /// Waits until no connection is open.
-    var drain: Drain?
-}
-
-/// Calls a block when the last loop has released it.
-final class Drain: Sendable {
-    private let block: @Sendable () -> Void
-
-    init(_ block: @escaping @Sendable () -> Void) {
-        self.block = block
-    }
-
-    deinit {
-        block()
     }
 }
 
