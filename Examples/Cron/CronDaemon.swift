@@ -101,16 +101,15 @@ final class CronDaemon {
     // MARK: Stopping and reloading
 
     private func connectStages(_ control: ControlSocket?) {
+        if let control { daemon.add(control.server, name: "control") }
         daemon.onReload(name: "jobs") { [file] in try? await file.reload() }
         daemon.onStop(.stopAccepting, name: "jobs") { [file, scheduler] in
-            control?.stopListening()
             file.stopWatching()
             scheduler.stopStarting()
         }
         daemon.onStop(.drain, name: "jobs") { [scheduler] in await scheduler.finish() }
         daemon.onStop(.exit, name: "jobs") { [scheduler, ledger] in
             await scheduler.end()
-            control?.close()
             try? await ledger.save()
         }
     }

@@ -49,7 +49,7 @@ final class Node {
         let others = addresses.filter { $0.name != member.name }
         peers = Dictionary(
             uniqueKeysWithValues: others.map {
-                ($0.name, Peer(member.name, to: $0, on: loop, longestWait: settings.timeout * 2))
+                ($0.name, Peer(member.name, to: $0, on: loop, longestWait: settings.timeout * 2, log))
             })
         store.actionHandler = { [unowned self] in perform($0) }
         for (name, peer) in peers {

@@ -69,7 +69,7 @@ final class RaftDaemon {
             throw Refusal(text: "\(error)", status: Status.unavailable)
         }
         node.start()
-        daemon.onStop(.stopAccepting, name: "clients") { [server] in server.stopListening() }
+        daemon.add(server.connections, name: "clients")
         let watchdog = Watchdog(daemon.manager, loop: .current)
         defer { watchdog?.invalidate() }
         let status = daemon.run()

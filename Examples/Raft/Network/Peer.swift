@@ -1,3 +1,4 @@
+import Logging
 import RunLoopKit
 import RunLoopUnix
 
@@ -13,6 +14,7 @@ final class Peer {
     private let own: String
     private let address: Address
     private let loop: RunLoop
+    private let log: Logger
     private var attempt: ConnectionAttempt?
     private var connection: Connection?
     /// The end of the wait for an answer.
@@ -23,8 +25,8 @@ final class Peer {
     private let longestWait: Duration
 
     /// - Parameter own: the name of this member.
-    init(_ own: String, to address: Address, on loop: RunLoop, longestWait: Duration) {
-        (self.own, self.address, self.loop, self.longestWait) = (own, address, loop, longestWait)
+    init(_ own: String, to address: Address, on loop: RunLoop, longestWait: Duration, _ log: Logger) {
+        (self.own, self.address, self.loop, self.longestWait, self.log) = (own, address, loop, longestWait, log)
     }
 
     func connect() {
@@ -41,8 +43,12 @@ final class Peer {
             guard let self, case .success(let connection) = result else { return }
             (self.connection, attempt) = (connection, nil)
             connection.closeHandler = { [weak self] _, _ in self?.lost() }
-            try? connection.start()
-            connection.write(Self.greeting + own + "\n")
+            do {
+                try connection.start()
+                connection.write(Self.greeting + own + "\n")
+            } catch {
+                log.warning("\(address.host): \(error)")
+            }
         }
     }
 

@@ -7,29 +7,27 @@ final class Server {
     private let node: Node
     private let loop: RunLoop
     private let log: Logger
-    private var listener: Listener?
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    /// Accepts the connections, and keeps them.
+    private(set) lazy var connections = RunLoopUnix.Server(on: loop) { [unowned self] connection, _ in serve(connection)
+    }
     /// The latest connection of each member.
     private var members: [String: Connection] = [:]
 
     init(_ node: Node, on loop: RunLoop, _ log: Logger) {
         (self.node, self.loop, self.log) = (node, loop, log)
+        connections.errorHandler = { _, error in log.warning("\(error)") }
         node.answerHandler = { [unowned self] in members[$1]?.write("\($0.words)\n") }
     }
 
     /// - Throws: `SystemError` if the server cannot listen at `address`.
     func listen(on address: Endpoint) throws {
-        let listener = try Listener(address: address, on: loop) { [unowned self] listener, descriptor, _ in
-            serve(descriptor, from: listener)
-        }
-        listener.errorHandler = { [log] _, error in log.warning("\(error)") }
-        self.listener = listener
-        log.info("listening on \(listener.address)")
+        let address = try connections.listen(on: address)
+        log.info("listening on \(address)")
     }
 
-    private func serve(_ descriptor: Int32, from listener: Listener) {
+    private func serve(_ connection: Connection) {
         var member: String?
-        let receive = Framing.lines(upTo: Line.longest) { [unowned self] connection, line in
+        connection.receiveHandler = Framing.lines(upTo: Line.longest) { [unowned self] connection, line in
             let line = Line.text(line)
             if let member {
                 guard let message = try? Message(line), message.isRequest else { return connection.close() }
@@ -41,13 +39,9 @@ final class Server {
                 answer(line, on: connection)
             }
         }
-        let connection = Connection(adopting: descriptor, on: loop, receive: receive)
-        connections[ObjectIdentifier(connection)] = connection
         connection.closeHandler = { [unowned self] connection, _ in
-            connections[ObjectIdentifier(connection)] = nil
             if let member, members[member] === connection { members[member] = nil }
         }
-        do { try connection.start() } catch { listener.pause(after: error) }
     }
 
     /// Answers a client, whose next request waits until then.
@@ -60,11 +54,7 @@ final class Server {
         }
     }
 
-    func stopListening() {
-        listener?.finish()
-    }
-
     func close() {
-        for connection in connections.values { connection.close() }
+        connections.close()
     }
 }
