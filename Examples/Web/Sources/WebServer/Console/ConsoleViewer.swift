@@ -75,15 +75,25 @@ final class ConsoleViewer: ChannelInboundHandler {
                 self?.deliver(line.withUnsafeBufferPointer { ByteBuffer(bytes: $0) })
             },
             completion: { [weak self] result in
-                guard let self, self.context != nil, let console = try? result.get() else {
-                    try? result.get().close()
-                    self?.close(.goingAway)
-                    return
+                switch result {
+                case .failure: self?.close(.goingAway)
+                case .success(let console):
+                    guard let self else { return console.close() }
+                    self.connected(console)
                 }
-                self.console = console
-                console.closeHandler = { [weak self] _, _ in self?.close(.goingAway) }
-                try? console.start()
             })
+    }
+
+    private func connected(_ console: Connection) {
+        guard context != nil else { return console.close() }
+        self.console = console
+        // Also called if it cannot start.
+        console.closeHandler = { [weak self] _, _ in self?.close(.goingAway) }
+        do {
+            try console.start()
+        } catch {
+            client.site.log.warning("the console: \(error)")
+        }
     }
 
     private func deliver(_ line: ByteBuffer) {
