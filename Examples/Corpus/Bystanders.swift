@@ -30,13 +30,12 @@ enum Bystander: String, CaseIterable {
             let network = SimulatedNetwork(simulation)
             let address = try Endpoint("10.77.0.1", port: 7)
             network.addHost("bystander", addresses: ["10.77.0.1"]) { loop in
-                _ = try Listener(address: address, on: loop) { _, descriptor, _ in
-                    let echo = Connection(adopting: descriptor, on: loop) {
-                        $0.write($1)
-                        return $1.count
+                let server = Server(on: loop) { connection, _ in
+                    connection.receiveHandler = {
+                        $0.write($1); return $1.count
                     }
-                    try? echo.start()
                 }
+                try server.listen(on: address)
             }
             network.addHost("bystander's client", addresses: ["10.77.0.2"]) { loop in
                 loop.task {

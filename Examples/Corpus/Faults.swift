@@ -161,16 +161,16 @@ extension Program {
         let address = try Endpoint("10.1.0.1", port: 7)
         let payments = Shared<[UInt8]>([])
         let server = network.addHost("server", addresses: ["10.1.0.1"]) { loop in
-            _ = try Listener(address: address, on: loop) { _, descriptor, _ in
-                let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
+            let server = Server(on: loop) { connection, _ in
+                connection.receiveHandler = { connection, bytes in
                     for index in bytes.indices {
                         if !isMended || !payments.value.contains(bytes[index]) { payments.value.append(bytes[index]) }
                         connection.write([bytes[index]])
                     }
                     return bytes.count
                 }
-                try? connection.start()
             }
+            try server.listen(on: address)
         }
         let loop = simulation.loop
         loop.task(name: "client") {

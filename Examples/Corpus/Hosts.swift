@@ -49,16 +49,16 @@ extension Program {
         let (write, order, read) = (UInt8(1), UInt8(2), UInt8(3))
         network.addHost("store", addresses: ["10.1.0.1"]) { loop in
             var value: UInt8 = 0
-            _ = try Listener(address: storeAddress, on: loop) { _, descriptor, _ in
-                let connection = Connection(adopting: descriptor, on: loop) { connection, bytes in
+            let server = Server(on: loop) { connection, _ in
+                connection.receiveHandler = { connection, bytes in
                     for index in bytes.indices {
                         if bytes[index] == write { value = 1 }
                         connection.write([value])
                     }
                     return bytes.count
                 }
-                try? connection.start()
             }
+            try server.listen(on: storeAddress)
         }
         let found = Shared<UInt8?>(nil)
         network.addHost("reader", addresses: ["10.1.0.2"]) { loop in
@@ -94,15 +94,14 @@ extension Program {
         network.link.latency = .milliseconds(2)
         let address = try Endpoint("10.1.0.1", port: 7)
         network.addHost("server", addresses: ["10.1.0.1"]) { loop in
-            var limits = Connection.Limits()
-            limits.idleTimeout = .milliseconds(100)
-            _ = try Listener(address: address, on: loop) { _, descriptor, _ in
-                let connection = Connection(adopting: descriptor, on: loop, limits: limits) { connection, bytes in
+            let server = Server(on: loop) { connection, _ in
+                connection.limits.idleTimeout = .milliseconds(100)
+                connection.receiveHandler = { connection, bytes in
                     connection.write(bytes)
                     return bytes.count
                 }
-                try? connection.start()
             }
+            try server.listen(on: address)
         }
         let caller = Caller(address, simulation.loop, repeating: isMended)
         var random = simulation.loop.randomNumbers
