@@ -94,6 +94,13 @@ struct TTLStore: ParsableCommand {
         return settings
     }
 
+    var connectionOptions: RunLoopUnix.Server.Options {
+        var options = RunLoopUnix.Server.Options()
+        options.maximumConnections = maxClients
+        options.overflow = .refuse(answer: Array("-ERR max number of clients reached\r\n".utf8))
+        return options
+    }
+
     func run() throws {
         // Logging never waits for a reader.
         var log = Logger(label: "ttlstore", factory: { StreamLogHandler(label: $0, stream: StandardError.shared) })

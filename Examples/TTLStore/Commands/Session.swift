@@ -2,6 +2,8 @@
 final class Session {
     let number: Int
     var name: [UInt8] = []
+    /// Sends it bytes outside of its requests; set by the owner of the connection.
+    var deliver: ([UInt8]) -> Void = { _ in }
     // The properties used by every request are unchecked as in `Server`.
     /// The version of the protocol that the client speaks.
     @exclusivity(unchecked) var version = 2

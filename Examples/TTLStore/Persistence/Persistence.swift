@@ -47,12 +47,13 @@ final class Persistence {
     /// Connects the log to the servers: clients get the replies that wait for it, and learn of its errors.
     func connect(_ servers: Servers) {
         guard let changes else { return }
-        changes.safeHandler = { servers.onEach { $0.release() } }
+        let each = servers.each
+        changes.safeHandler = { each { $0.release() } }
         changes.errorHandler = { [log] error in
             if let error { log.error("\(error); nothing can be changed until it can be written") }
             if error == nil { log.warning("changes can be written again") }
             let reason = error?.reason
-            servers.onEach { $0.commands.writeError = reason }
+            each { $0.commands.writeError = reason }
         }
         changes.lossHandler = { [unowned self] error in
             log.critical("\(error); written records may be lost")

@@ -18,14 +18,10 @@ final class Census: Sendable {
         return performed
     }
 
-    /// Returns a number for a connection.
-    func nextNumber() -> Int { accepted.add(1, ordering: .relaxed).newValue }
-
-    /// Admits a client, if the limit has not been reached.
-    func enter(atMost most: Int) -> Bool {
-        guard connected.add(1, ordering: .relaxed).newValue > most else { return true }
-        leave()
-        return false
+    /// Returns a number for a client that has connected.
+    func enter() -> Int {
+        connected.add(1, ordering: .relaxed)
+        return accepted.add(1, ordering: .relaxed).newValue
     }
 
     func leave() {

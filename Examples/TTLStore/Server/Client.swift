@@ -2,8 +2,7 @@ import RunLoopUnix
 
 /// A connected client.
 final class Client {
-    // Set at once; its handler needs the client.
-    @exclusivity(unchecked) var connection: Connection!
+    let connection: Connection
     let session: Session
     let peer: Endpoint
     // Unchecked as in `Server`.
@@ -23,8 +22,9 @@ final class Client {
     /// `true` if the replies so far are the last.
     @exclusivity(unchecked) var isLast = false
 
-    init(_ session: Session, _ peer: Endpoint) {
+    init(_ session: Session, _ connection: Connection, _ peer: Endpoint) {
         self.session = session
+        self.connection = connection
         self.peer = peer
     }
 }

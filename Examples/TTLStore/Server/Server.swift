@@ -3,7 +3,7 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// Serves clients on one loop.
+/// Serves the clients of one loop.
 final class Server {
     struct Settings {
         var maximumClients = 10_000
@@ -24,8 +24,6 @@ final class Server {
     private let journal: Journal
     private let writer: ChangeWriter?
     private let log: Logger
-    private var listeners: [Listener] = []
-    private var clients: [Int: Client] = [:]
     // This and the following properties, and the store's entries, are unchecked as in `Connection`: one thread, and no
     // command calls the server.
     @exclusivity(unchecked) private var reply = Reply()
@@ -33,7 +31,6 @@ final class Server {
     @exclusivity(unchecked) private var notices: [UInt8] = []
     /// Clients whose replies are held.
     @exclusivity(unchecked) private var holding: [Client] = []
-    private var afterLastClient: (() -> Void)?
     private let performed: Census.Performed
 
     init(
@@ -48,7 +45,7 @@ final class Server {
         self.writer = writer
         self.log = log
         performed = census.join()
-        commands.channels.send = { [unowned self] in notify($0, $1.bytes) }
+        commands.channels.send = { session, reply in session.deliver(reply.bytes) }
         writer?.writtenHandler = { [unowned self] in release() }
         commands.information = { [unowned self] in information + [journal.information] }
     }
@@ -74,85 +71,36 @@ final class Server {
         ]
     }
 
-    // MARK: Listening
-
-    func listen(on address: Endpoint) throws -> Endpoint {
-        let listener = try Listener(address: address, on: loop) { [unowned self] _, descriptor, peer in
-            accept(descriptor, peer)
-        }
-        return add(listener)
-    }
-
-    /// Listens on a socket that the service manager has opened.
-    func listen(onInherited descriptor: Int32) throws -> Endpoint {
-        let listener = try Listener(inherited: descriptor, on: loop) { [unowned self] _, descriptor, peer in
-            accept(descriptor, peer)
-        }
-        return add(listener)
-    }
-
-    private func add(_ listener: Listener) -> Endpoint {
-        listener.errorHandler = { [log] _, error in log.warning("\(error)") }
-        listeners.append(listener)
-        return listener.address
-    }
-
-    func stopListening() {
-        for listener in listeners { listener.finish() }
-        listeners = []
-    }
+    // MARK: Serving
 
     /// Serves a client that has connected.
-    func accept(_ descriptor: Int32, _ peer: Endpoint) {
-        var limits = Connection.Limits()
-        let bounds = RequestParser.Limits()
+    func serve(_ connection: Connection, _ peer: Endpoint) {
         // The parser refuses a request that is too long, with an error, before the connection would.
-        limits.maximumInput = bounds.memory
-        limits.inputBudget = settings.inputBudget
-        limits.idleTimeout = settings.idleTimeout
-        limits.maximumOutput = settings.maximumOutput
-        let number = census.nextNumber()
-        guard census.enter(atMost: settings.maximumClients) else {
-            let refused = Connection(adopting: descriptor, on: loop) { $1.count }
-            refused.write("-ERR max number of clients reached\r\n")
-            try? refused.start()
-            return refused.finish(within: .seconds(1))
-        }
-        let client = Client(Session(number: number), peer)
-        let connection = Connection(adopting: descriptor, on: loop, limits: limits) { [self] connection, bytes in
-            receive(client, on: connection, bytes)
-        }
-        client.connection = connection
-        clients[client.session.number] = client
+        connection.limits.maximumInput = RequestParser.Limits().memory
+        connection.limits.inputBudget = settings.inputBudget
+        connection.limits.idleTimeout = settings.idleTimeout
+        connection.limits.maximumOutput = settings.maximumOutput
+        let client = Client(Session(number: census.enter()), connection, peer)
+        client.session.deliver = { [unowned self, unowned client] in notify(client, $0) }
+        connection.receiveHandler = { [self] connection, bytes in receive(client, on: connection, bytes) }
         connection.closeHandler = { [unowned self] _, reason in closed(client, reason) }
         connection.endHandler = { [unowned self] _ in
             client.hasEnded = true
             finishIfDone(client)
         }
         connection.drainHandler = { [unowned self] _ in proceed(client) }
-        do {
-            try connection.start()
-        } catch {
-            log.warning("a client cannot be served: \(error)")
-        }
     }
 
     private func closed(_ client: Client, _ reason: Connection.CloseReason) {
         census.leave()
         commands.channels.remove(client.session)
-        clients[client.session.number] = nil
         switch reason {
         case .closed, .ended: break
         case .outputLimit: log.warning("client \(client.peer) does not read its notices; closed")
         case .inputLimit: log.warning("incomplete requests take too much memory; closed client \(client.peer)")
         default: log.debug("client \(client.peer): \(reason)")
         }
-        guard clients.isEmpty, let afterLastClient else { return }
-        self.afterLastClient = nil
-        afterLastClient()
     }
-
-    // MARK: Serving
 
     /// Performs the complete requests, and sends all replies together.
     private func receive(_ client: Client, on connection: Connection, _ bytes: Span<UInt8>) -> Int {
@@ -235,8 +183,7 @@ final class Server {
     }
 
     /// Sends an unsolicited message to a client, after the replies to its requests.
-    private func notify(_ session: Session, _ bytes: [UInt8]) {
-        guard let client = clients[session.number] else { return }
+    private func notify(_ client: Client, _ bytes: [UInt8]) {
         if client.isCurrent {
             notices += bytes
         } else if client.isHolding {
@@ -244,28 +191,5 @@ final class Server {
         } else {
             client.connection.write(bytes)
         }
-    }
-
-    // MARK: Stopping
-
-    /// The clients in the order of their arrival, which is the same in each run of a simulation.
-    private var inOrder: [Client] { clients.sorted { $0.key < $1.key }.map(\.value) }
-
-    /// Sends the pending replies, and closes; calls `done` when the last client has gone.
-    func drain(_ done: @escaping () -> Void) {
-        afterLastClient = done
-        for client in inOrder {
-            client.isLast = true
-            client.isPaused = false
-            finishIfDone(client)
-        }
-        if clients.isEmpty, let afterLastClient {
-            self.afterLastClient = nil
-            afterLastClient()
-        }
-    }
-
-    func closeAll() {
-        for client in inOrder { client.connection.close() }
     }
 }

@@ -2,12 +2,12 @@ import Logging
 import RunLoopKit
 import RunLoopUnix
 
-/// The servers of all loops that serve clients: the daemon's own loop, or the loops of a group. Any thread, except
-/// where a method says otherwise.
-final class Servers: Sendable {
+/// The servers of all loops that serve clients: the daemon's own loop, or the loops of a group. On the daemon's loop.
+final class Servers {
     private let group: LoopGroup?
+    /// Accepts the clients of all loops, and keeps their connections. On the daemon's loop.
+    let connections: RunLoopUnix.Server
     private let servers: [LoopBound<Server>]
-    private let log: Logger
 
     /// The server of each of the group's loops.
     private static let own = RunLoop.Local<Server?> { _ in nil }
@@ -21,7 +21,6 @@ final class Servers: Sendable {
         _ options: TTLStore, _ store: Store, on loop: RunLoop, _ journal: Journal, _ configuration: [String: String],
         _ log: Logger
     ) throws {
-        self.log = log
         let (audience, census) = (Audience(), Census())
         let connect = { @Sendable (store: Store, loop: RunLoop) in
             let channels = Channels(audience, on: loop)
@@ -38,8 +37,11 @@ final class Servers: Sendable {
         // Loaded keys expire on the daemon's loop, regardless of the loops that serve clients.
         let (channels, writer) = connect(store, loop)
         guard options.loops > 1 else {
+            let server = makeServer(store, channels, writer, loop)
             group = nil
-            servers = [LoopBound(makeServer(store, channels, writer, loop), loop: loop)]
+            servers = [LoopBound(server, loop: loop)]
+            connections = RunLoopUnix.Server(on: loop, options: options.connectionOptions, serve: server.serve)
+            connections.errorHandler = { _, error in log.warning("\(error)") }
             return
         }
         let table = store.table
@@ -52,72 +54,49 @@ final class Servers: Sendable {
             bound.withLock { $0.append(LoopBound(server, loop: loop)) }
         }
         servers = bound.withLock { $0 }
+        connections = try RunLoopUnix.Server(on: group!, options: options.connectionOptions) { connection, peer in
+            RunLoop.current[Servers.own]?.serve(connection, peer)
+        }
+        connections.errorHandler = { _, error in log.warning("\(error)") }
     }
 
     /// The loops beside the daemon's own.
     var loops: [RunLoop.Remote] { group?.loops ?? [] }
 
     /// Calls a block with each server, on its loop.
-    func onEach(_ body: @escaping @Sendable (Server) -> Void) {
-        for server in servers {
-            if server.remote.isCurrent {
-                body(server.value)
-            } else {
-                server.remote.perform(inModes: .common) { _ in body(server.value) }
+    var each: Each { Each(servers: servers) }
+
+    struct Each: Sendable {
+        fileprivate let servers: [LoopBound<Server>]
+
+        func callAsFunction(_ body: @escaping @Sendable (Server) -> Void) {
+            for server in servers {
+                if server.remote.isCurrent {
+                    body(server.value)
+                } else {
+                    server.remote.perform(inModes: .common) { _ in body(server.value) }
+                }
             }
         }
     }
 
     // MARK: Listening
 
-    /// Listens on an address. Called on the daemon's loop.
     func listen(on address: Endpoint) throws -> Endpoint {
-        guard let group else { return try servers[0].value.listen(on: address) }
         // Clients stay connected, so an even spread is worth a post for each.
-        return try group.listen(on: address, spread: .inTurn, Servers.accept)
+        try connections.listen(on: address, spread: .inTurn)
     }
 
-    /// Listens on a socket that the service manager has opened. Called on the daemon's loop.
+    /// Listens on a socket that the service manager has opened.
     func listen(onInherited descriptor: Int32) throws -> Endpoint {
-        guard let group else { return try servers[0].value.listen(onInherited: descriptor) }
-        return try group.listen(inherited: descriptor, Servers.accept)
-    }
-
-    private static let accept: LoopGroup.AcceptHandler = { loop, descriptor, peer in
-        loop[own]?.accept(descriptor, peer)
+        try connections.listen(inherited: descriptor)
     }
 
     // MARK: Stopping
 
-    func stopListening(_ done: @escaping @Sendable () -> Void) {
-        if let group { return group.stopAccepting(completion: done) }
-        onEach { $0.stopListening() }
-        done()
-    }
-
-    /// Sends the pending replies, and closes; calls `done` when the last client has gone.
-    func drain(_ done: @escaping @Sendable () -> Void) {
-        let last = AtLast(done)
-        onEach { server in server.drain { withExtendedLifetime(last) {} } }
-    }
-
-    /// Closes everything that is open, and ends the threads. Called on the daemon's loop.
+    /// Ends the threads.
     func stop() {
-        onEach { $0.closeAll() }
         group?.stop()
         group?.join()
-    }
-
-    /// Calls a block when its last owner has gone.
-    private final class AtLast: Sendable {
-        private let block: @Sendable () -> Void
-
-        init(_ block: @escaping @Sendable () -> Void) {
-            self.block = block
-        }
-
-        deinit {
-            block()
-        }
     }
 }

@@ -101,9 +101,8 @@ final class StoreDaemon {
     // MARK: Stopping and reloading
 
     private func connectStages(_ servers: Servers) {
-        daemon.onStop(.stopAccepting, name: "listeners") { done in servers.stopListening { done() } }
-        daemon.onStop(.drain, name: "clients") { done in servers.drain { done() } }
-        daemon.onStop(.exit, order: 0, name: "clients") { servers.stop() }
+        daemon.add(servers.connections, name: "clients")
+        daemon.onStop(.exit, order: 0, name: "threads") { servers.stop() }
         daemon.onStop(.exit, order: 1, name: "files") { [daemon, persistence] done in
             persistence.close { isSaved in
                 // Acknowledged changes that cannot be kept must not look like a clean end.

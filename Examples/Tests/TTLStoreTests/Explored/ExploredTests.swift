@@ -8,7 +8,7 @@ struct ExploredTests {
     /// The number of schedules is in `SCHEDULES`, such as `SCHEDULES=10000`.
     @Test("nothing acknowledged is lost, nothing expired is served, and each request has its reply")
     func promises() async {
-        let schedules = amount(of: "SCHEDULES", usually: 40)
+        let schedules = amount(of: "SCHEDULES", usually: 60)
         // Objects held by a host when it crashes stay, including waiting tasks.
         let limits = Exploration.Limits(reportsDeadlocks: false, reportsLeaks: false)
         let marks = [
