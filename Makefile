@@ -187,6 +187,15 @@ docs: products
 	Scripts/docs $(ADAPTED_BIN) .build/docs
 	@echo "The reference is in .build/docs. Its pages are loaded over HTTP: make docs-serve shows them."
 
+# Three of its pages in a headless browser, as wide as on a desktop and on a phone; the pictures are kept.
+.PHONY: docs-screenshots
+docs-screenshots:
+	@[ -e .build/docs/index.html ] || $(MAKE) --no-print-directory docs
+	@command -v python3 > /dev/null || $(ROOT) apt-get install -y -qq python3
+	@command -v chromium-headless-shell chromium chromium-browser google-chrome > /dev/null || \
+	  $(ROOT) apt-get install -y -qq chromium
+	Scripts/docs-screenshots .build/docs .build/docs-screenshots
+
 # To this machine only.
 PORT ?= 8080
 .PHONY: docs-serve
