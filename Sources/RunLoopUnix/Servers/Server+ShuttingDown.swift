@@ -76,10 +76,9 @@ extension Server {
     private func forgetWhenEmpty(_ completion: @escaping () -> Void) {
         let bound = LoopBound((self, completion), loop: loop)
         common.census.whenEmpty { [common] in
-            bound.remote.perform(inModes: common.modes) { loop in
+            bound.remote.perform(inModes: common.modes) { _ in
                 let (server, completion) = bound.value
-                loop[openServers].remove(server)
-                server.presence.take()?.invalidate()
+                server.forget()
                 completion()
             }
         }

@@ -56,6 +56,8 @@ public final class Server {
     private let group: LoopGroup?
     let common: ServerPart.Common
     let parts: [LoopBound<ServerPart>]
+    /// The number of parts whose loops have not ended.
+    private var livingParts: Int
     var isEnding = false
     /// Keeps runs of the server's loop going while other loops serve.
     var presence: CustomSource?
@@ -145,9 +147,21 @@ public final class Server {
         (self.loop, self.group) = (loop, group)
         common = ServerPart.Common(
             options, modes, origin, report: { error in remote.post { $0.report(error) } },
-            tellOfRoom: { remote.post { $0.tellOfRoom() } })
+            tellOfRoom: { remote.post { $0.tellOfRoom() } }, partEnded: { remote.post { $0.partEnded() } })
         parts = try makeParts(loop, common)
+        livingParts = parts.count
         remote.server = self
+    }
+
+    private func partEnded() {
+        livingParts -= 1
+        if livingParts == 0 { forget() }
+    }
+
+    /// Lets the loop end without this server, which neither listens nor has connections.
+    func forget() {
+        loop[openServers].remove(self)
+        presence.take()?.invalidate()
     }
 
     package typealias Layer = @Sendable (any ByteStream) throws -> any ByteStream

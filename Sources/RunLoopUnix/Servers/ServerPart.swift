@@ -22,14 +22,17 @@ final class ServerPart: ConnectionKeeper {
         let report: @Sendable (any Error) -> Void
         /// Has all parts look for room.
         let tellOfRoom: @Sendable () -> Void
+        /// Receives the end of a part, which its loop has released.
+        let partEnded: @Sendable () -> Void
 
         init(
             _ options: Server.Options, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin,
-            report: @escaping @Sendable (any Error) -> Void, tellOfRoom: @escaping @Sendable () -> Void
+            report: @escaping @Sendable (any Error) -> Void, tellOfRoom: @escaping @Sendable () -> Void,
+            partEnded: @escaping @Sendable () -> Void
         ) {
             census = ServerCensus(atMost: options.maximumConnections ?? .max)
             (overflow, self.modes, self.origin) = (options.overflow, modes, origin)
-            (self.report, self.tellOfRoom) = (report, tellOfRoom)
+            (self.report, self.tellOfRoom, self.partEnded) = (report, tellOfRoom, partEnded)
         }
 
         var layer: Server.Layer? {
@@ -65,6 +68,7 @@ final class ServerPart: ConnectionKeeper {
 
     deinit {
         dropHeld()
+        common.partEnded()
     }
 
     // MARK: Accepting

@@ -321,6 +321,22 @@ struct GroupServerTests {
             } && server.connectionCount == 0)
     }
 
+    @Test("a server does not keep its loop running when the loops of its group have ended")
+    func endedGroup() {
+        onThread {
+            let group = try! LoopGroup(count: 2, name: "worker")
+            let server = try! Server(on: group, serve: answer)
+            let peer = Peer(connectedTo: try! server.listen(on: local))
+            peer.send("x\n")
+            #expect(text(from: peer) == "re: x\n")
+            group.stop()
+            group.join()
+            let loop = RunLoop.current
+            #expect(loop.run(in: .default, until: loop.now + .seconds(30)) == .finished)
+            #expect(server.connectionCount == 0 && text(from: peer) == nil)
+        }
+    }
+
     @Test("the limit is for all loops together", arguments: [Server.Overflow.wait, .refuse(answer: [33])])
     func limit(overflow: Server.Overflow) throws {
         let group = try LoopGroup(count: 3, name: "worker")
