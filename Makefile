@@ -107,9 +107,10 @@ demo: deps
 test: deps lint first-build
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target other-tests loop-tests system-tests
 
-# The tests of simulated machines, explorations and records take a third of the time: `make check` has them, and those of
-# the adapters, which are empty without their trait.
-LATER_TESTS = RunLoopHostsTests RunLoopExplorationTests RunLoopTestingTests RunLoopRecordingTests
+# The tests of simulated machines, explorations, records, calendars and the console take two fifths of the time:
+# `make check` has them, and those of the adapters, which are empty without their trait.
+LATER_TESTS = RunLoopHostsTests RunLoopExplorationTests RunLoopTestingTests RunLoopRecordingTests RunLoopCalendarTests \
+  RunLoopConsoleTests
 ADAPTERS_TESTS = AdapterTests RunLoopNIOTests RunLoopGLibTests
 FIRST_TESTS = $(filter-out $(LATER_TESTS) $(ADAPTERS_TESTS),$(notdir $(wildcard Tests/*Tests)))
 .PHONY: first-build built-tests adapted-tests
@@ -160,10 +161,11 @@ compile-checks: adapted-tests
 	Tests/compile-checks $(ADAPTED_BIN)
 
 # Random tests that `make test` runs with few seeds, and tests that it leaves out.
-DEEP_TESTS = TimerQueueModelTests|PassModelTests|LoopModelTests|ScopeModelTests|RateLimiterTests|PlaceTests/late|HashIndexTests|BlockModelTests|$(LONG_TESTS)
+DEEP_TESTS = TimerQueueModelTests|TimerSourceModelTests|PassModelTests|LoopModelTests|ScopeModelTests|RateLimiterTests|PlaceTests/late|HashIndexTests|BlockModelTests|$(LONG_TESTS)
 .PHONY: deep-tests
 deep-tests: export SEEDS = 24
 deep-tests: export SCHEDULES = 5000
+deep-tests: export LIVES = 2500
 deep-tests: built-tests
 	@$(call logged,$(DEBUG_BIN)/RunLoopKitPackageTests.xctest --testing-library swift-testing --filter '$(DEEP_TESTS)',.build/$@.log)
 

@@ -215,8 +215,8 @@ struct TimerSourceModelTests {
         }
     }
 
-    /// The number of lives; `make stress` has more.
-    private static let lives = UInt64(amount(of: "LIVES", usually: 2500))
+    /// The number of lives; `make deep-tests` and `make stress` have more.
+    private static let lives = UInt64(amount(of: "LIVES", usually: 600))
 
     @Test("random lives on a loop go as the rules say")
     func loop() {
