@@ -142,15 +142,17 @@ define logged
 set -o pipefail; $(1) 2>&1 | tee $(2) || { echo "What failed, once more:"; grep '✘' $(2); exit 1; }
 endef
 
-check: deps costs-deps
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-costs checks tsan-short asan-short
+check: deps costs-deps adapter-deps
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-costs checks adapted-checks tsan-short asan-short
 
-# What uses the build of the library or of the programs; one after the other, because two would wait for each other.
-.PHONY: checks
+# Two builds would wait for each other in one folder: the library's here, and there the adapters' and the programs'.
+LIBRARY_CHECKS = check-claims probe-checks fiber-checks later-tests deep-tests dependent-checks linking-checks fuzzers
+ADAPTED_CHECKS = adapter-tests compile-checks docs check-api examples web-tests gtk-checks wayland-checks
+.PHONY: checks adapted-checks
 checks:
-	@set -e; for check in check-claims probe-checks fiber-checks later-tests deep-tests adapter-tests compile-checks "docs check-api" dependent-checks linking-checks fuzzers examples \
-	  web-tests gtk-checks wayland-checks; do \
-	  $(MAKE) --no-print-directory $$check; done
+	@set -e; for check in $(LIBRARY_CHECKS); do $(MAKE) --no-print-directory $$check; done
+adapted-checks:
+	@set -e; for check in $(ADAPTED_CHECKS); do $(MAKE) --no-print-directory $$check; done
 
 # The tests of the adapters. Without the trait they are empty.
 .PHONY: adapter-tests
