@@ -24,11 +24,18 @@ final class Capture: Sendable {
 
     deinit {
         Self.count.subtract(1, ordering: .relaxed)
-        Self.homes.withLock { homes in homes = homes.filter { $0.value.capture != nil } }
+        // By identity: a weak reference that is read under the lock may be the last one, and this deinit would run again.
+        let own = ObjectIdentifier(self)
+        Self.homes.withLock { homes in homes = homes.filter { $0.value.identity != own } }
     }
 
     private struct Home {
         weak var capture: Capture?
+        let identity: ObjectIdentifier
+
+        init(_ capture: Capture) {
+            (self.capture, identity) = (capture, ObjectIdentifier(capture))
+        }
     }
 
     /// The capture in which each task has run, by the task's number.
@@ -36,7 +43,7 @@ final class Capture: Sendable {
     private static let count = Atomic(0)
 
     private func remember(_ job: UnownedJob) {
-        if let number = job.taskNumber { Self.homes.withLock { $0[number] = Home(capture: self) } }
+        if let number = job.taskNumber { Self.homes.withLock { $0[number] = Home(self) } }
     }
 
     /// Reports to the simulation that the calling thread, which is outside of it, resumes one of its tasks.

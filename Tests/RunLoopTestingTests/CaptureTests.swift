@@ -5,8 +5,30 @@ import RunLoopTesting
 import TestSupport
 import Testing
 
+/// Begins and ends many captures on many threads at a time.
+private func captureOnManyThreads() {
+    alarm(60)
+    let threads = (0..<8).map { _ in
+        PlainThread {
+            for _ in 0..<1500 {
+                withSimulation { simulation in
+                    simulation.captureExecutors()
+                    for _ in 0..<4 { Task.detached { await Task.yield() } }
+                    _ = simulation.runUntilIdle()
+                }
+            }
+        }
+    }
+    for thread in threads { thread.join() }
+}
+
 @Suite("Capturing the default executor")
 struct CaptureTests {
+    @Test("captures begin and end on many threads at a time")
+    func manyThreads() async {
+        await #expect(processExitsWith: .success) { captureOnManyThreads() }
+    }
+
     @Test("tasks and actors of the default executor live in the simulation")
     func captured() {
         withSimulation(traced: true) { simulation in
