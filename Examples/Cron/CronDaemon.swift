@@ -36,10 +36,7 @@ final class CronDaemon {
         daemon = Daemon(
             loop: loop, manager: manager, drainLimit: options.drain.duration,
             exitLimit: options.grace.duration + .seconds(5))
-        disk = LoopThread(name: "disk") { loop in
-            // Nothing else keeps the loop of the thread from ending.
-            loop.add(CustomSource(), forMode: .default)
-        }
+        disk = LoopThread(name: "disk")
         do {
             ledger = try Ledger(options.state, on: loop, disk: disk.remote, log)
         } catch {

@@ -12,7 +12,7 @@ extension Server {
     /// Returns at once. Repeated calls are harmless, and each can bring a deadline. On the thread of the server's loop.
     ///
     /// - Parameters:
-    ///   - deadline: the time after which ``close()`` is called; no limit unless given.
+    ///   - deadline: the time after which ``close()`` is called; by default, there is no limit.
     ///   - completion: called once, when the last connection has closed, on the same thread, in the server's modes.
     public func shutDown(within deadline: Duration? = nil, completion: @escaping () -> Void = {}) {
         let limit = deadline.map { loop.perform(afterDelay: $0, inModes: common.modes) { [self] in close() } }
@@ -50,7 +50,7 @@ extension Server {
         forgetWhenEmpty {}
     }
 
-    /// - Parameter completion: called when every accepted connection has come to its loop.
+    /// Stops accepting, and calls `completion` when every accepted connection has come to its loop.
     func stopAccepting(_ completion: @escaping () -> Void) {
         isEnding = true
         onEachPart {
@@ -64,7 +64,7 @@ extension Server {
         }
     }
 
-    /// - Parameter completion: called when the last connection has closed.
+    /// Lets the connections finish, and calls `completion` when the last one has closed.
     func drain(_ completion: @escaping () -> Void) {
         onEachPart {
             $0.drain()

@@ -1,6 +1,6 @@
 public import RunLoopKit
 
-/// Accepts connections and keeps them: it counts them, limits their number, and lets them finish at the end.
+/// A server that accepts connections and keeps them: it counts them, limits their number, and lets them finish.
 ///
 /// ```swift
 /// let server = Server(on: loop) { connection, peer in
@@ -27,10 +27,10 @@ public import RunLoopKit
 public final class Server {
     /// The effect of ``Options/maximumConnections`` on further connections. A value and `Sendable`.
     public enum Overflow: Sendable, Hashable {
-        /// They wait in the system's queue, and are served when others have closed. On several loops, a few that were
+        /// Further connections wait in the system's queue, and are served when others have closed. On several loops, a few that were
         /// accepted already wait in the process.
         case wait
-        /// They receive these bytes, which may be none, and are finished within a second. At most 64 of each loop
+        /// Further connections receive these bytes, which may be none, and are finished within a second. At most 64 of each loop
         /// receive them at a time; others are closed without an answer.
         case refuse(answer: [UInt8] = [])
     }
@@ -40,10 +40,10 @@ public final class Server {
         /// The most connections that are open at a time, on all loops together, at least 1; `nil`, the default, means
         /// no limit.
         public var maximumConnections: Int?
-        /// The effect of that limit; ``Overflow/wait`` unless set.
+        /// The effect of ``maximumConnections``; by default ``Overflow/wait``.
         public var overflow = Overflow.wait
 
-        /// The defaults.
+        /// Creates options without a limit.
         public init() {}
     }
 
@@ -59,7 +59,7 @@ public final class Server {
     /// The number of parts whose loops have not ended.
     private var livingParts: Int
     var isEnding = false
-    /// Keeps runs of the server's loop going while other loops serve.
+    /// The source that keeps runs of the server's loop going while other loops serve.
     var presence: CustomSource?
 
     /// A server on one loop whose connections have handlers. Call it on the loop's thread, and then

@@ -7,7 +7,7 @@ final class ServerCensus: Sendable {
         /// Connections that were accepted and wait for room.
         var held = 0
         var refused = 0
-        /// Whether a loop wants to hear of room.
+        /// True if a loop waits for room.
         var wantsRoom = false
         var emptyHandlers: [@Sendable () -> Void] = []
         var isEmpty: Bool { open == 0 && held == 0 }
@@ -22,7 +22,7 @@ final class ServerCensus: Sendable {
     var open: Int { state.withLock { $0.open } }
     var refused: Int { state.withLock { $0.refused } }
 
-    /// Whether there is no room. The next connection that leaves then says so.
+    /// True if there is no room. The next connection to leave then reports that there is.
     var isFull: Bool {
         state.withLock { state in
             guard state.open >= most else { return false }
@@ -31,7 +31,7 @@ final class ServerCensus: Sendable {
         }
     }
 
-    /// - Returns: whether there was room.
+    /// Counts a connection, if there is room for it; `false` if there is none.
     func enter() -> Bool {
         state.withLock { state in
             guard state.open < most else { return false }
@@ -40,7 +40,7 @@ final class ServerCensus: Sendable {
         }
     }
 
-    /// - Returns: whether a loop wants to hear of the room.
+    /// Counts a connection that has closed. Returns whether a loop waits for its room.
     func leave() -> Bool {
         let (wantsRoom, handlers) = state.withLock { state in
             state.open -= 1

@@ -45,14 +45,14 @@ final class ServerPart: ConnectionKeeper {
     private static let mostRefused = 64
     /// The time in which a refused connection has to read the answer.
     private static let refusalTime = Duration.seconds(1)
-    /// How long a connection to which nothing has come yet has for its first bytes when the server shuts down.
+    /// The time for the first bytes of a connection to which nothing has come when the server shuts down.
     static let grace = Duration.seconds(1)
 
     let loop: RunLoop
     private let common: Common
     private let service: Service
     private var listeners: [Listener] = []
-    /// Each at the place that it knows.
+    /// The open connections, each at its ``Connection/place``.
     private var kept: [(connection: Connection, task: Task<Void, any Error>?)] = []
     /// Connections that were accepted and wait for room.
     private var held: [Listener.Socket] = []
@@ -83,7 +83,7 @@ final class ServerPart: ConnectionKeeper {
         return listener.address
     }
 
-    /// - Parameter listener: the listener, if it is on this loop.
+    /// Serves, refuses or holds a connection that `listener` has accepted, which is `nil` if it is on another loop.
     func accepted(_ descriptor: Int32, _ peer: Endpoint, by listener: Listener?) {
         guard !isClosed else { return WorldSystem.of(loop).close(descriptor) }
         if held.isEmpty, common.census.enter() {
