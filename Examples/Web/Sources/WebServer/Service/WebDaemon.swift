@@ -80,10 +80,11 @@ public final class WebDaemon {
             LoopMetrics(loop, name: "web \(number)", interval: .seconds(60), factory: site.metrics)
         }
         defer { withExtendedLifetime(metrics) {} }
-        // Last, when everything that it needs has started.
+        // Last, when everything that it needs has started. A client of an inherited socket may have waited for it, and is
+        // answered on another thread before `listen` returns.
+        site.isReady = true
         let listener = try listen()
         connectStages(listener)
-        site.isReady = true
         let status = daemon.run()
         log.info("stopped")
         return status
