@@ -47,7 +47,7 @@ enum Corpus {
             print(fault.map { "\($0)" } ?? "passed")
         case ("campaign", 2, let program?): campaign(program, options)
         case ("merge", 2..., _):
-            conclude { () throws(Campaign.Failure) in
+            conclude { () throws(CampaignError) in
                 let result = try Campaign.merge(Array(words.dropFirst(2)), into: words[1])
                 return (result, result.hasPassed && result.isComplete)
             }
@@ -152,15 +152,15 @@ enum Corpus {
         exploration.steppingCommand = steppingCommand(program, options)
         let campaign = Campaign(
             program.name, of: exploration, in: options.directory, requiring: options.required)
-        conclude { () throws(Campaign.Failure) in
+        conclude { () throws(CampaignError) in
             let result = try campaign.run { try program.run($0, options.isMended) }
             return (result, result.hasPassed)
         }
     }
 
     /// Prints the result of a campaign, and ends with 0 if it has passed, 1 if not, and 2 if it could not run.
-    private static func conclude(_ run: () throws(Campaign.Failure) -> (Campaign.Result, hasPassed: Bool)) {
-        do throws(Campaign.Failure) {
+    private static func conclude(_ run: () throws(CampaignError) -> (Campaign.Result, hasPassed: Bool)) {
+        do throws(CampaignError) {
             let (result, hasPassed) = try run()
             print(result)
             exit(hasPassed ? 0 : 1)

@@ -50,7 +50,7 @@ final class CronDaemon {
     /// - Returns: the exit status.
     func run() throws -> Int32 {
         defer { close() }
-        daemon.errorHandler = { [log] error in log.warning("\(error)") }
+        daemon.errorHandler = { [log] _, error in log.warning("\(error)") }
         for remark in daemon.manager.remarks { log.info("\(remark)") }
         // Before any work that takes time: a signal that arrives meanwhile waits for the loop to run.
         try daemon.handleSignals { [log] in log.info("\($0)") }

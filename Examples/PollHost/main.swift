@@ -56,7 +56,7 @@ func main(_ loop: RunLoop) throws {
     var result = RunLoop.RunResult.timedOut
     var host = PollLoop()
     host.handlers = [
-        (try guest.descriptor, { result = guest.run(in: mode) }),
+        (try guest.fileDescriptor, { result = guest.run(in: mode) }),
         (
             input,
             {

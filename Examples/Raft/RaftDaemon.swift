@@ -60,7 +60,7 @@ final class RaftDaemon {
             node.stop()
             server.close()
         }
-        daemon.errorHandler = { [log] error in log.warning("\(error)") }
+        daemon.errorHandler = { [log] _, error in log.warning("\(error)") }
         try daemon.handleSignals { [log] in log.info("\($0)") }
         try RunLoop.current.dump(on: .user1)
         do {

@@ -138,7 +138,7 @@ public final class GLibContext {
     }
 
     private func poll(_ descriptor: Int32, _ mayWait: Bool) -> RunLoop.PollResult {
-        guard isServing, let source, let mode = loop.currentMode, loop.contains(source, inMode: RunLoop.Modes(mode))
+        guard isServing, let source, let mode = loop.currentMode, loop.contains(source, forMode: RunLoop.Modes(mode))
         else {
             return .unserved
         }
@@ -187,7 +187,7 @@ public final class GLibContext {
         guard let source else { return }
         isPrepared = false
         let (mode, outer) = (mode, depthOfGuest)
-        depthOfGuest = loop.contains(source, inMode: RunLoop.Modes(mode)) ? depth + 1 : .min
+        depthOfGuest = loop.contains(source, forMode: RunLoop.Modes(mode)) ? depth + 1 : .min
         defer { depthOfGuest = outer }
         // Passes the stop on to the run in whose handler GLib runs, which continues after GLib's.
         if guest.run(in: mode) == .stopped, loop.currentMode != nil { loop.stop() }

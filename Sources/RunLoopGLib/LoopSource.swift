@@ -27,7 +27,7 @@ final class LoopSource {
 
     init(_ owner: GLibContext, _ loop: RunLoop, in context: OpaquePointer) throws(RunLoop.GuestError) {
         (self.owner, self.loop) = (owner, loop)
-        let descriptor = try loop.makeGuest().descriptor
+        let descriptor = try loop.makeGuest().fileDescriptor
         let base = g_source_new(Self.functions, guint(MemoryLayout<Fields>.size))!
         source = UnsafeMutableRawPointer(base).assumingMemoryBound(to: Fields.self)
         source.pointee.object = .passUnretained(self)

@@ -19,7 +19,7 @@ public import RunLoopCore
 ///   - body: called once. The loop keeps running while it waits, even if nothing is scheduled.
 /// - Throws: the error of `body`; ``RunLoop/StartError`` if the system has no descriptor or thread left.
 public nonisolated(nonsending) func withLoop<Success: Sendable>(
-    named name: String = "loop", _ body: @escaping @Sendable (RunLoop) async throws -> Success
+    name: String = "loop", _ body: @escaping @Sendable (RunLoop) async throws -> Success
 ) async throws -> Success {
     let thread = try LoopThread(starting: name, in: RunLoop.currentWorld) { $0.add(CustomSource(), forMode: .common) }
     let result = await withTaskExecutorPreference(thread.remote.executor().task) {

@@ -49,7 +49,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
     override func bind0(to address: SocketAddress, promise: EventLoopPromise<Void>?) {
         open(promise) { loop, receive in
             try DatagramSocket(
-                address: Endpoint(address), on: loop, modes: loopOfChannel.modes, options: options, receive: receive)
+                address: Endpoint(address), on: loop, inModes: loopOfChannel.modes, options: options, receive: receive)
         }
     }
 
@@ -58,7 +58,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
         guard let datagrams, isLive else {
             return open(promise) { loop, receive in
                 let datagrams = try DatagramSocket(
-                    peer: Endpoint(address), on: loop, modes: loopOfChannel.modes, options: options, receive: receive)
+                    peer: Endpoint(address), on: loop, inModes: loopOfChannel.modes, options: options, receive: receive)
                 shared.withLock { $0.remote = address }
                 return datagrams
             }
@@ -76,7 +76,7 @@ final class DatagramChannel: LoopChannel, MulticastChannel, @unchecked Sendable 
     func adopt(_ descriptor: Int32, promise: EventLoopPromise<Void>?) {
         open(promise) { loop, receive in
             let datagrams = try DatagramSocket(
-                adopting: descriptor, on: loop, modes: loopOfChannel.modes, options: options, receive: receive)
+                adopting: descriptor, on: loop, inModes: loopOfChannel.modes, options: options, receive: receive)
             let peer = WorldSystem.of(loop).peerAddress(of: descriptor)
             shared.withLock { $0.remote = SocketAddress(peer) }
             return datagrams

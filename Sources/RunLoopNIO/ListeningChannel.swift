@@ -27,7 +27,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
     override func bind0(to address: SocketAddress, promise: EventLoopPromise<Void>?) {
         listen(promise) { loop in
             try Listener(
-                address: try Endpoint(address), on: loop, modes: loopOfChannel.modes, options: options,
+                address: try Endpoint(address), on: loop, inModes: loopOfChannel.modes, options: options,
                 handler: { [unowned self] _, descriptor, peer in accepted(descriptor, from: peer) })
         }
     }
@@ -36,7 +36,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
     func adopt(_ descriptor: Int32, promise: EventLoopPromise<Void>?) {
         listen(promise) { loop in
             try Listener(
-                inherited: descriptor, on: loop, modes: loopOfChannel.modes, options: options,
+                inherited: descriptor, on: loop, inModes: loopOfChannel.modes, options: options,
                 handler: { [unowned self] _, descriptor, peer in accepted(descriptor, from: peer) })
         }
     }

@@ -140,7 +140,7 @@ final class StreamChannel: LoopChannel, @unchecked Sendable {
             self.stream = stream
             stream.owner = self
             try stream.open(
-                on: loop, modes: loopOfChannel.modes, origin: RunLoop.Origin(file: #fileID, line: #line),
+                on: loop, inModes: loopOfChannel.modes, origin: RunLoop.Origin(file: #fileID, line: #line),
                 interest: .readable)
             for option in socketOptions { try system.set(option, of: stream.fileDescriptor) }
         } catch {

@@ -90,17 +90,17 @@ extension RecordedClient {
 
         /// Compares the answer with the recorded one. Thrown in an exploration, the difference is a finding with a picture.
         ///
-        /// - Throws: ``AnswerDifference`` if the answers differ.
+        /// - Throws: ``AnswerError`` if the answers differ.
         /// - Precondition: the record has the answers, see ``RecordingOptions/keepsOutput``.
-        public func check() throws(AnswerDifference) {
+        public func check() throws(AnswerError) {
             require(client.answer != nil, "the record has no answers to compare with; make it with keepsOutput")
             guard let difference, let recorded = client.answer else { return }
-            throw AnswerDifference(peer: client.peer, place: difference, recorded: recorded, answer: answer)
+            throw AnswerError(peer: client.peer, place: difference, recorded: recorded, answer: answer)
         }
     }
 
     /// An answer of a daemon to a client that differs from the recorded one. A `Sendable` value.
-    public struct AnswerDifference: Error, Sendable, Hashable, CustomStringConvertible {
+    public struct AnswerError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The recorded address of the client.
         public let peer: Endpoint
         /// The place of the first byte that differs, which may be the end of the shorter answer.

@@ -8,8 +8,9 @@ public import ServiceLifecycle
 /// ```swift
 /// let store = DaemonService(name: "store") { loop in
 ///     let daemon = Daemon(loop: loop, manager: try ServiceManager())
-///     let listener = try Listener(address: address, on: loop) { … }
-///     daemon.onStop(.stopAccepting) { listener.finish() }
+///     let server = Server(on: loop) { connection, peer in … }
+///     try server.listen(on: address)
+///     daemon.add(server)
 ///     return daemon
 /// }
 /// let group = ServiceGroup(services: [store], gracefulShutdownSignals: [.sigterm], logger: logger)
@@ -22,12 +23,16 @@ public import ServiceLifecycle
 /// loop.
 public struct DaemonService: Service {
     /// The error of a daemon that has ended with a status other than zero.
-    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+    public struct ExitError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The exit status.
         public let status: Int32
 
         public var description: String { "the daemon has ended with status \(status)" }
     }
+
+    /// The former name of ``ExitError``.
+    @available(*, deprecated, renamed: "ExitError")
+    public typealias Failure = ExitError
 
     private let name: String
     private let setUp: @Sendable (RunLoop) throws -> Daemon
@@ -46,10 +51,10 @@ public struct DaemonService: Service {
     /// Runs the daemon until it has stopped, the tasks of its loop have ended, and everything in the loop has been
     /// released.
     ///
-    /// - Throws: the error of the set-up, or ``Failure`` if the daemon ends with a status other than zero.
+    /// - Throws: the error of the set-up, or ``ExitError`` if the daemon ends with a status other than zero.
     public func run() async throws {
         let setUp = setUp
-        let status = try await withLoop(named: name) { loop in
+        let status = try await withLoop(name: name) { loop in
             let daemon = try setUp(loop)
             let remote = daemon.remote
             return try await withGracefulShutdownHandler {
@@ -58,7 +63,7 @@ public struct DaemonService: Service {
                 remote.stop()
             }
         }
-        guard status == 0 else { throw Failure(status: status) }
+        guard status == 0 else { throw ExitError(status: status) }
     }
 }
 #else

@@ -58,7 +58,7 @@ extension Simulation {
 
     /// Registers a user's drag that may begin, in an explored simulation, at any moment between two handlers of the
     /// calling thread's loop in the default mode: the loop then runs nested in `mode` for `duration`, as in
-    /// ``drag(from:until:mode:)``.
+    /// ``drag(from:until:in:)``.
     ///
     /// - Parameters:
     ///   - duration: the length of a drag.
@@ -67,7 +67,7 @@ extension Simulation {
     ///   - around: called for each drag, with a closure that runs the loop and must be called. Use it to note when the
     ///     drag begins and ends.
     public func mayDrag(
-        for duration: Duration, mode: RunLoop.Mode = .tracking, atMost most: Int = 1,
+        for duration: Duration, in mode: RunLoop.Mode = .tracking, atMost most: Int = 1,
         around: @escaping (() -> Void) -> Void = { $0() }
     ) {
         guard let schedule = timeline.schedule else { return }

@@ -26,7 +26,7 @@ public import RunLoopCore
 ///   - wallTime: the time that the wall clock shows at the start; by default the beginning of the year 2001, which is
 ///     Foundation's reference date, so that dates are the same in every run.
 ///   - body: the code to run; called once, on this thread.
-/// - Throws: the error of `body`; or ``Simulation/HostFailure`` if `body` does not throw, but the program of a host
+/// - Throws: the error of `body`; or ``Simulation/HostError`` if `body` does not throw, but the program of a host
 ///   that may not fail has, or a task continues forever after the end of its loop. A `body` that cannot throw is
 ///   stopped by a trap with the same words. In a test with the trait `.simulated` of RunLoopTesting the failure is an
 ///   issue of the test instead.
@@ -37,7 +37,7 @@ public func withSimulation<Result, Failure: Error>(
     _ body: (Simulation) throws(Failure) -> Result
 ) throws(Failure) -> Result {
     let simulation = Simulation(seed: seed, isTraced: isTraced, startingAt: wallTime)
-    var failures: [Simulation.HostFailure] = []
+    var failures: [Simulation.HostError] = []
     let result = try withSimulation(simulation) { (simulation) throws(Failure) in
         let result = try body(simulation)
         failures = simulation.hostFailures
@@ -49,7 +49,7 @@ public func withSimulation<Result, Failure: Error>(
 
 /// Reports hosts that have failed to the test or to the caller.
 private func report<Failure: Error>(
-    _ failures: [Simulation.HostFailure], as _: Failure.Type
+    _ failures: [Simulation.HostError], as _: Failure.Type
 ) throws(Failure) {
     guard let first = failures.first else { return }
     if let witness = Witness.current { return witness.hostFailures.withLock { $0 += failures } }
@@ -104,7 +104,7 @@ public final class Simulation: Sendable, Opaque {
     package let clock: MachineClock
     /// The worlds of hosts, in the order of their creation.
     private let otherWorlds = Locked<[SimulatedWorld]>([])
-    private let failures = Locked<[HostFailure]>([])
+    private let failures = Locked<[HostError]>([])
     /// Returns waits that are not a thread's own, such as a job's wait for a thread. Called while all threads rest.
     package let furtherWaits = Locked<[@Sendable () -> [Wait]]>([])
 
@@ -268,7 +268,7 @@ public final class Simulation: Sendable, Opaque {
     /// Simulates a user's drag. At `start` a source of the default mode is handled, and its handler runs the loop
     /// nested in `mode` until `end`, as a user interface does while the finger is down.
     public func drag(
-        from start: RunLoop.Instant, until end: RunLoop.Instant, mode: RunLoop.Mode = .tracking
+        from start: RunLoop.Instant, until end: RunLoop.Instant, in mode: RunLoop.Mode = .tracking
     ) {
         let loop = self.loop
         let touch = CustomSource { source in
@@ -392,11 +392,11 @@ public final class Simulation: Sendable, Opaque {
 
     /// Records an error thrown by the program of a host that may not fail.
     package func noteFailure(of host: String, _ error: any Error) {
-        failures.withLock { $0.append(HostFailure(host: host, instant: now, error: error)) }
+        failures.withLock { $0.append(HostError(host: host, instant: now, error: error)) }
     }
 
     /// The errors thrown by the programs of hosts, in order, except hosts that may fail. Any thread.
-    public var hostFailures: [HostFailure] { failures.withLock(\.self) }
+    public var hostFailures: [HostError] { failures.withLock(\.self) }
 
     /// Adds a line of your own to the trace and to the ``picture``.
     public func note(_ text: String) {
@@ -450,7 +450,7 @@ package final class Witness: Sendable {
     /// The most recent simulation, which may have ended.
     package let latest = Locked<Simulation?>(nil)
     /// The failures of hosts that may not fail, in all simulations that have ended.
-    package let hostFailures = Locked<[Simulation.HostFailure]>([])
+    package let hostFailures = Locked<[Simulation.HostError]>([])
 
     package init() {}
 }

@@ -10,7 +10,7 @@ extension Connection {
     ///   `SystemError`; `CancellationError` if the task is cancelled, which closes the socket; `RunLoop.WaitError` if
     ///   the loop has ended.
     public nonisolated(nonsending) static func connect(
-        to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        to address: Endpoint, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), tls client: TLSClientContext, serverName: String,
         file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection {
@@ -19,10 +19,10 @@ extension Connection {
         let origin = RunLoop.Origin(file: file, line: line)
         return try await CompletionWait<Result<Connection, SystemError>>.value(on: loop) { completion in
             let attempt = connect(
-                to: address, on: loop, modes: modes, timeout: timeout, origin: origin, completion: completion
+                to: address, on: loop, inModes: modes, timeout: timeout, origin: origin, completion: completion
             ) {
                 let stream = TLSStream(session, over: $0)
-                return Connection(stream, on: loop, modes: modes, limits: limits, origin: origin, receive: nil)
+                return Connection(stream, on: loop, inModes: modes, limits: limits, origin: origin, receive: nil)
             }
             // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
             return { [weak attempt] in attempt?.cancel() }
@@ -37,7 +37,7 @@ extension Connection {
     ///   `ConnectError`; `CancellationError` if the task is cancelled, which leaves nothing open; `RunLoop.WaitError`
     ///   if the loop has ended.
     public nonisolated(nonsending) static func connect(
-        host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        host: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), retry: Retry? = nil, tls client: TLSClientContext, serverName: String? = nil,
         file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection {
@@ -46,11 +46,11 @@ extension Connection {
         let origin = RunLoop.Origin(file: file, line: line)
         return try await CompletionWait<Result<Connection, ConnectError>>.value(on: loop) { completion in
             let attempt = connect(
-                host: host, port: port, on: loop, modes: modes, timeout: timeout, retry: retry, origin: origin,
+                host: host, port: port, on: loop, inModes: modes, timeout: timeout, retry: retry, origin: origin,
                 completion: completion
             ) {
                 let stream = TLSStream(session, over: $0)
-                return Connection(stream, on: loop, modes: modes, limits: limits, origin: origin, receive: nil)
+                return Connection(stream, on: loop, inModes: modes, limits: limits, origin: origin, receive: nil)
             }
             // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
             return { [weak attempt] in attempt?.cancel() }
@@ -71,6 +71,6 @@ extension Listener {
     ) async throws -> Connection? {
         guard let socket = try await acceptSocket() else { return nil }
         return try Connection(
-            adopting: socket.descriptor, on: loop, modes: modes, limits: limits, tls: server, file: file, line: line)
+            adopting: socket.descriptor, on: loop, inModes: modes, limits: limits, tls: server, file: file, line: line)
     }
 }

@@ -19,13 +19,13 @@ extension Connection {
     /// - Throws: ``TLSError`` of the kind `configuration` if OpenSSL cannot make a session; the descriptor is closed
     ///   then.
     public convenience init(
-        adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        adopting descriptor: Int32, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         tls server: TLSServerContext, receive: ReceiveHandler? = nil, file: StaticString = #fileID,
         line: UInt32 = #line
     ) throws(TLSError) {
         let below = DescriptorStream(descriptor, on: loop)
         self.init(
-            TLSStream(try TLSSession(server), over: below), on: loop, modes: modes, limits: limits,
+            TLSStream(try TLSSession(server), over: below), on: loop, inModes: modes, limits: limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
@@ -44,13 +44,13 @@ extension Connection {
     /// - Throws: ``TLSError`` of the kind `configuration` if `serverName` cannot be the name of a server; the
     ///   descriptor is closed then.
     public convenience init(
-        adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        adopting descriptor: Int32, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         tls client: TLSClientContext, serverName: String, receive: ReceiveHandler? = nil,
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TLSError) {
         let below = DescriptorStream(descriptor, on: loop)
         self.init(
-            TLSStream(try TLSSession(client, serverName: serverName), over: below), on: loop, modes: modes,
+            TLSStream(try TLSSession(client, serverName: serverName), over: below), on: loop, inModes: modes,
             limits: limits, origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
@@ -72,16 +72,18 @@ extension Connection {
     /// - Throws: ``TLSError`` of the kind `configuration`, at once, if `serverName` cannot be the name of a server.
     @discardableResult
     public static func connect(
-        to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        to address: Endpoint, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), tls client: TLSClientContext, serverName: String,
         receive: ReceiveHandler? = nil, completion: @escaping (Result<Connection, SystemError>) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TLSError) -> ConnectionAttempt {
         let session = try TLSSession(client, serverName: serverName)
         let origin = RunLoop.Origin(file: file, line: line)
-        return connect(to: address, on: loop, modes: modes, timeout: timeout, origin: origin, completion: completion) {
+        return connect(to: address, on: loop, inModes: modes, timeout: timeout, origin: origin, completion: completion)
+        {
             Connection(
-                TLSStream(session, over: $0), on: loop, modes: modes, limits: limits, origin: origin, receive: receive)
+                TLSStream(session, over: $0), on: loop, inModes: modes, limits: limits, origin: origin, receive: receive
+            )
         }
     }
 
@@ -109,7 +111,7 @@ extension Connection {
     /// - Precondition: the values of `retry` are within the bounds that its properties state.
     @discardableResult
     public static func connect(
-        host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        host: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), retry: Retry? = nil, tls client: TLSClientContext,
         serverName: String? = nil, receive: ReceiveHandler? = nil,
         completion: @escaping (Result<Connection, ConnectError>) -> Void, file: StaticString = #fileID,
@@ -118,11 +120,12 @@ extension Connection {
         let session = try TLSSession(client, serverName: serverName ?? host)
         let origin = RunLoop.Origin(file: file, line: line)
         return connect(
-            host: host, port: port, on: loop, modes: modes, timeout: timeout, retry: retry, origin: origin,
+            host: host, port: port, on: loop, inModes: modes, timeout: timeout, retry: retry, origin: origin,
             completion: completion
         ) {
             Connection(
-                TLSStream(session, over: $0), on: loop, modes: modes, limits: limits, origin: origin, receive: receive)
+                TLSStream(session, over: $0), on: loop, inModes: modes, limits: limits, origin: origin, receive: receive
+            )
         }
     }
 

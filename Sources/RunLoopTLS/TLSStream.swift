@@ -47,10 +47,10 @@ final class TLSStream: ByteStream {
     }
 
     func open(
-        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
+        on loop: RunLoop, inModes modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
         below.owner = self
-        try below.open(on: loop, modes: modes, origin: origin, interest: readAwaits)
+        try below.open(on: loop, inModes: modes, origin: origin, interest: readAwaits)
         isWatched = true
         self.interest = interest
         guard !isOpen else { return }

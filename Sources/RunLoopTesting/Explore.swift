@@ -70,7 +70,7 @@ public func explore(
                 return Failure(reason: Simulation.Marks.sentence(missing, in: "\(schedules) schedules"))
             }
         }
-        do throws(Campaign.Failure) {
+        do throws(CampaignError) {
             let result = try campaign.run(arguments: arguments(for: test), body)
             return result.hasPassed ? nil : Failure(reason: "\(result)")
         } catch {

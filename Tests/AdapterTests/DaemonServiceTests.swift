@@ -132,7 +132,7 @@ struct DaemonServiceTests {
     @Test("a status other than zero and a set-up that fails end the service with an error")
     func failures() async {
         let steps = Log<String>()
-        let failure = await #expect(throws: DaemonService.Failure.self) {
+        let failure = await #expect(throws: DaemonService.ExitError.self) {
             try await makeService(steps, status: 3).run()
         }
         #expect(failure?.status == 3)

@@ -143,12 +143,12 @@ struct CampaignTests {
         _ = try run(campaign(1))
         var other = campaign(1)
         other.name = "other"
-        #expect(throws: Campaign.Failure.self) { try run(other) }
+        #expect(throws: CampaignError.self) { try run(other) }
         directory.write("nonsense", to: "b")
-        #expect(throws: Campaign.Failure.self) { try run(campaign(1, in: "b/c")) }
+        #expect(throws: CampaignError.self) { try run(campaign(1, in: "b/c")) }
         directory.write("nonsense", to: "a/finding-x.txt")
-        #expect(throws: Campaign.Failure.self) { try run(campaign(1)) }
-        #expect(throws: Campaign.Failure.self) { try Campaign.merge([], into: directory["empty"]) }
+        #expect(throws: CampaignError.self) { try run(campaign(1)) }
+        #expect(throws: CampaignError.self) { try Campaign.merge([], into: directory["empty"]) }
     }
 
     // MARK: Shards
@@ -213,7 +213,7 @@ struct CampaignTests {
             slurm, ["JOB_COMPLETION_INDEX": "3"], ["RUNLOOP_SHARD": "10", "RUNLOOP_SHARDS": "10"],
             ["RUNLOOP_SHARD": "x", "RUNLOOP_SHARDS": "10"], ["CI_NODE_INDEX": "0", "CI_NODE_TOTAL": "4"],
             ["RUNLOOP_SHARD": "0", "RUNLOOP_SHARDS": "0"],
-        ] { #expect(throws: Campaign.Failure.self) { try shard(wrong) } }
+        ] { #expect(throws: CampaignError.self) { try shard(wrong) } }
     }
 
     // MARK: Words
@@ -272,7 +272,7 @@ struct CampaignTests {
 
     @Test("a program that does not come to its campaign is a failure")
     func lost() {
-        #expect(throws: Campaign.Failure.self) {
+        #expect(throws: CampaignError.self) {
             try Campaign("lost", of: Exploration(schedules: 64), in: directory["l"], shard: .whole).run(
                 arguments: [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "no such test"]
             ) { _ in }

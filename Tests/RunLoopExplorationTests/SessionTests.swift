@@ -78,13 +78,13 @@ struct SessionTests {
             history.refuse(history.begin(.write(3), by: "a"))
             try history.check(.all, reads: Register.isRead)
             history.end(history.begin(.read, by: "b"), with: 3)
-            #expect(throws: IllegalHistory.self) { try history.check(.all, reads: Register.isRead) }
+            #expect(throws: HistoryError.self) { try history.check(.all, reads: Register.isRead) }
         }
     }
 
     @Test("the report names the guarantees, the order, and the operations that cannot be placed, as bars")
     func report() {
-        let illegal = #expect(throws: IllegalHistory.self) {
+        let illegal = #expect(throws: HistoryError.self) {
             try withSimulation { simulation in
                 let history = History(of: Register(), in: simulation)
                 history.end(history.begin(.write(1), by: "a"), with: 1)

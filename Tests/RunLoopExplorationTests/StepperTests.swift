@@ -110,7 +110,7 @@ struct StepperTests {
         }
         #expect(stepper.fault == nil && stepper.count > 0)
         #expect(!stepper.goToNextChoice() && !stepper.goToNextDeparture() && !stepper.goToPreviousChoice())
-        #expect(throws: Exploration.Stepper.Refusal.self) { try stepper.depart(to: 0) }
+        #expect(throws: Exploration.Stepper.DepartureError.self) { try stepper.depart(to: 0) }
         stepper.goToEnd()
         #expect("\(stepper.place)".hasSuffix("1.000000000  the end: the run has passed"))
         #expect(self.stepper { _ in }.fault == nil)
@@ -145,7 +145,7 @@ struct StepperTests {
         #expect(stepper.place.choice?.place == "b")
         try stepper.depart(to: 2)
         #expect("\(stepper.token)" == "0:a@0=1;b@0=2")
-        #expect(throws: Exploration.Stepper.Refusal.self) { try stepper.depart(to: 3) }
+        #expect(throws: Exploration.Stepper.DepartureError.self) { try stepper.depart(to: 3) }
         #expect("\(stepper.token)" == "0:a@0=1;b@0=2")
     }
 

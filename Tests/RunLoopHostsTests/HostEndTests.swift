@@ -57,7 +57,7 @@ struct HostEndTests {
         "a simulation ends though a task of a host tries for ever, and says which task it is",
         arguments: loops.indices)
     func triesForEver(index: Int) throws {
-        let failure = #expect(throws: Simulation.HostFailure.self) {
+        let failure = #expect(throws: Simulation.HostError.self) {
             try withSimulation { simulation in
                 let network = SimulatedNetwork(simulation)
                 addServer(to: network)

@@ -88,7 +88,7 @@ struct HostTests {
 
     @Test("a simulation throws the error of a program whose host was not to fail")
     func unexpectedFailures() throws {
-        let failure = #expect(throws: Simulation.HostFailure.self) {
+        let failure = #expect(throws: Simulation.HostError.self) {
             try withSimulation { simulation in
                 let network = SimulatedNetwork(simulation)
                 network.addHost("client") { loop in loop.perform(afterDelay: .seconds(5)) {} }
@@ -292,7 +292,7 @@ struct HostTests {
 
     @Test("a program that returns the status of its daemon ends its process with it, whatever is left in its loop")
     func status() {
-        let failure = #expect(throws: Simulation.HostFailure.self) {
+        let failure = #expect(throws: Simulation.HostError.self) {
             try withSimulation { simulation in
                 let network = SimulatedNetwork(simulation)
                 let service = SimulatedHost.Service(watchdogPeriod: .seconds(30))

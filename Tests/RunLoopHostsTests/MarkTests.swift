@@ -21,7 +21,7 @@ import Testing
     var options = Listener.Options()
     options.backlog = 1
     // This listener's connections are never accepted.
-    _ = try Listener(address: Endpoint("0.0.0.0", port: 9), on: loop, modes: "never", options: options) { _, _, _ in }
+    _ = try Listener(address: Endpoint("0.0.0.0", port: 9), on: loop, inModes: "never", options: options) { _, _, _ in }
 }
 
 @Suite("Marks of simulated hosts")

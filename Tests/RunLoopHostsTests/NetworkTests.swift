@@ -222,7 +222,7 @@ struct NetworkTests {
                 var options = Listener.Options()
                 options.backlog = 1
                 let listener = try Listener(
-                    address: Endpoint("0.0.0.0", port: 7), on: loop, modes: "later", options: options
+                    address: Endpoint("0.0.0.0", port: 7), on: loop, inModes: "later", options: options
                 ) { _, descriptor, _ in
                     accepted.withLock { $0 += 1 }
                     try? Connection(adopting: descriptor, on: loop) { $1.count }.start()

@@ -76,7 +76,7 @@ struct StreamConformanceTests {
                 limits.maximumInput = .max
                 let talker = Talker()
                 let connection = Connection(
-                    stream, on: loop, modes: modes, limits: limits, origin: RunLoop.Origin(file: #fileID, line: #line)
+                    stream, on: loop, inModes: modes, limits: limits, origin: RunLoop.Origin(file: #fileID, line: #line)
                 ) { [unowned talker] connection, bytes in
                     let isPaused = Int.random(in: 0..<10, using: &random) == 0
                     let used = isPaused ? Int.random(in: 0...bytes.count, using: &random) : bytes.count
@@ -154,7 +154,7 @@ struct StreamConformanceTests {
             var reasons = 0
             for (index, stream) in [one, other].enumerated() {
                 let connection = Connection(
-                    stream, on: simulation.loop, modes: .common, limits: limits,
+                    stream, on: simulation.loop, inModes: .common, limits: limits,
                     origin: RunLoop.Origin(file: #fileID, line: #line)
                 ) { _, bytes in
                     received[index] += bytes.count

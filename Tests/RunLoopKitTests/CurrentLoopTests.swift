@@ -72,8 +72,8 @@ struct CurrentLoopTests {
             let loop = RunLoop.current
             let other = Timer(timeInterval: .seconds(3600), repeats: false) { _ in }
             return [
-                loop.contains(timer, inMode: .default), !loop.contains(timer, inMode: .tracking),
-                !loop.contains(timer, inMode: .common), !loop.contains(other, inMode: .default),
+                loop.contains(timer, forMode: .default), !loop.contains(timer, forMode: .tracking),
+                !loop.contains(timer, forMode: .common), !loop.contains(other, forMode: .default),
                 loop.nextFireDate(forMode: .default) == timer.fireDate,
             ]
         }

@@ -11,18 +11,18 @@ struct ModesTests {
             let loop = simulation.loop
             let timer = Timer(timeInterval: .seconds(1), repeats: true) { _ in }
             loop.add(timer, forMode: .common)
-            #expect(loop.contains(timer, inMode: .common))
-            #expect(loop.contains(timer, inMode: .default))
-            loop.remove(timer, fromMode: "common")
+            #expect(loop.contains(timer, forMode: .common))
+            #expect(loop.contains(timer, forMode: .default))
+            loop.remove(timer, forMode: "common")
             loop.add(timer, forMode: "panel")
-            #expect(loop.contains(timer, inMode: RunLoop.Modes(panel)))
+            #expect(loop.contains(timer, forMode: RunLoop.Modes(panel)))
             loop.add(timer, forMode: [.default, "sheet"])
-            #expect(loop.contains(timer, inMode: ["panel", "sheet", .default]))
-            loop.remove(timer, fromMode: RunLoop.Modes([panel, .default]))
-            #expect(!loop.contains(timer, inMode: "panel"))
-            #expect(loop.contains(timer, inMode: "sheet"))
+            #expect(loop.contains(timer, forMode: ["panel", "sheet", .default]))
+            loop.remove(timer, forMode: RunLoop.Modes([panel, .default]))
+            #expect(!loop.contains(timer, forMode: "panel"))
+            #expect(loop.contains(timer, forMode: "sheet"))
             loop.add(timer, forMode: .every)
-            #expect(loop.contains(timer, inMode: .every))
+            #expect(loop.contains(timer, forMode: .every))
         }
     }
 
@@ -35,8 +35,8 @@ struct ModesTests {
             var fires = 0
             let timer = Timer(timeInterval: .seconds(1), repeats: true) { _ in fires += 1 }
             loop.add(timer, forMode: .every)
-            loop.remove(timer, fromMode: .default)
-            loop.remove(timer, fromMode: .common)
+            loop.remove(timer, forMode: .default)
+            loop.remove(timer, forMode: .common)
             #expect(
                 ignored
                     == ["default", "common"].map {
@@ -45,8 +45,8 @@ struct ModesTests {
             simulation.advance(by: .seconds(1))
             #expect(fires == 1)
             loop.add(timer, forMode: .default)
-            loop.remove(timer, fromMode: [.default, .every])
-            #expect(ignored.count == 2 && !loop.contains(timer, inMode: .default))
+            loop.remove(timer, forMode: [.default, .every])
+            #expect(ignored.count == 2 && !loop.contains(timer, forMode: .default))
             simulation.advance(by: .seconds(1))
             #expect(fires == 1)
         }

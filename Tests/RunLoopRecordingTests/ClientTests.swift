@@ -164,7 +164,7 @@ private func play(
 
     @Test func `the difference of answers is described by the lines that differ`() {
         func words(_ recorded: String, _ answer: String, at place: Int) -> String {
-            let difference = RecordedClient.AnswerDifference(
+            let difference = RecordedClient.AnswerError(
                 peer: try! Endpoint("127.0.0.1", port: 1), place: place, recorded: Array(recorded.utf8),
                 answer: Array(answer.utf8))
             return "\(difference)"

@@ -96,7 +96,7 @@ struct SimulationLifeTests {
             let isOther = withSimulation { simulation in
                 RunLoop.current !== before && RunLoop.current === simulation.loop
             }
-            return [isOther, RunLoop.current === before, timer.isValid, before.contains(timer, inMode: .default)]
+            return [isOther, RunLoop.current === before, timer.isValid, before.contains(timer, forMode: .default)]
         }
         #expect(results == [true, true, true, true])
     }

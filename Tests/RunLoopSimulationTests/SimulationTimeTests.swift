@@ -251,7 +251,7 @@ struct SimulationTimeTests {
             var panel = 0
             let timer = Timer(timeInterval: .milliseconds(100), repeats: true) { _ in panel += 1 }
             loop.add(timer, forMode: "panel")
-            simulation.drag(from: seconds(1), until: seconds(2), mode: "panel")
+            simulation.drag(from: seconds(1), until: seconds(2), in: "panel")
             simulation.drag(from: seconds(3), until: seconds(4))
             simulation.advance(to: seconds(2.5))
             // One for all events before the drag, then the panel's in its second.

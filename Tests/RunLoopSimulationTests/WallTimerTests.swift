@@ -296,7 +296,7 @@ struct WallTimerTests {
     func correctedWhileRemoved() {
         let lines = hourly { simulation, timer in
             simulation.advance(by: .seconds(12 * hour + hour / 2))
-            simulation.loop.remove(timer, fromMode: .default)
+            simulation.loop.remove(timer, forMode: .default)
             simulation.wallTime = at(9.4)
             simulation.loop.add(timer, forMode: .default)
             simulation.advance(by: .seconds(hour))
@@ -369,7 +369,7 @@ struct WallTimerTests {
     func changedWithin() {
         let lines = hourly { simulation, timer in
             simulation.advance(by: .seconds(hour))
-            simulation.loop.remove(timer, fromMode: .default)
+            simulation.loop.remove(timer, forMode: .default)
             simulation.advance(by: .seconds(2 * hour))
             simulation.loop.add(timer, forMode: .default)
             simulation.advance(by: .seconds(hour / 2))

@@ -34,7 +34,7 @@ struct TLSStreamTests {
             #expect(client.isSecured)
             let (two, far) = MemoryStream.pair(capacity: 2 << 20)
             let second = Connection(
-                two, on: loop, modes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
+                two, on: loop, inModes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
             ) { $1.count }
             second.write([UInt8](repeating: 1, count: 1 << 20))
             Relay(between: first, and: second)
@@ -130,7 +130,7 @@ struct TLSStreamTests {
             ]
             for (index, below) in [one, other].enumerated() {
                 let connection = Connection(
-                    TLSStream(sessions[index], over: below), on: simulation.loop, modes: .common,
+                    TLSStream(sessions[index], over: below), on: simulation.loop, inModes: .common,
                     limits: Connection.Limits(), origin: RunLoop.Origin(file: #fileID, line: #line)
                 ) { _, bytes in
                     bytes.withUnsafeBufferPointer { received[index] += $0 }
@@ -204,7 +204,7 @@ struct TLSStreamTests {
             let loop = simulation.loop
             let (one, other) = makeSockets()
             let contexts = try Contexts()
-            let server = try Side.server(one, on: loop, contexts.server, modes: .tracking)
+            let server = try Side.server(one, on: loop, contexts.server, inModes: .tracking)
             let client = try Side.client(other, on: loop, contexts.client)
             simulation.advance(by: .seconds(5))
             #expect(!server.isSecured && !client.isSecured)
@@ -238,7 +238,7 @@ struct TLSStreamTests {
         try withSimulation { simulation in
             let loop = simulation.loop
             let (one, other) = makeSockets()
-            let server = try Side.server(one, on: loop, Contexts(TLSOptions()).server, modes: .tracking)
+            let server = try Side.server(one, on: loop, Contexts(TLSOptions()).server, inModes: .tracking)
             simulation.advance(by: .seconds(60))
             #expect(server.reason == nil)
             loop.run(in: .tracking, until: loop.now)

@@ -38,11 +38,11 @@ final class Side {
 
     /// Makes the server's side on a descriptor.
     static func server(
-        _ descriptor: Int32, on loop: RunLoop, _ context: TLSServerContext, modes: RunLoop.Modes = .common,
+        _ descriptor: Int32, on loop: RunLoop, _ context: TLSServerContext, inModes modes: RunLoop.Modes = .common,
         limits: Connection.Limits = .init()
     ) throws -> Side {
         let side = Side()
-        side.connection = try Connection(adopting: descriptor, on: loop, modes: modes, limits: limits, tls: context) {
+        side.connection = try Connection(adopting: descriptor, on: loop, inModes: modes, limits: limits, tls: context) {
             [unowned side] in side.take($1)
         }
         try side.begin()
@@ -52,11 +52,11 @@ final class Side {
     /// Makes the client's side on a descriptor.
     static func client(
         _ descriptor: Int32, on loop: RunLoop, _ context: TLSClientContext, host: String = "localhost",
-        modes: RunLoop.Modes = .common, limits: Connection.Limits = .init()
+        inModes modes: RunLoop.Modes = .common, limits: Connection.Limits = .init()
     ) throws -> Side {
         let side = Side()
         side.connection = try Connection(
-            adopting: descriptor, on: loop, modes: modes, limits: limits, tls: context, serverName: host
+            adopting: descriptor, on: loop, inModes: modes, limits: limits, tls: context, serverName: host
         ) { [unowned side] in side.take($1) }
         try side.begin()
         return side
@@ -66,13 +66,13 @@ final class Side {
 extension Contexts {
     /// Makes both sides of a conversation, which is about to begin.
     func connect(
-        on loop: RunLoop, host: String = "localhost", modes: RunLoop.Modes = .common,
+        on loop: RunLoop, host: String = "localhost", inModes modes: RunLoop.Modes = .common,
         limits: Connection.Limits = .init(), clientLimits: Connection.Limits? = nil
     ) throws -> (server: Side, client: Side) {
         let (one, other) = makeSockets()
         return (
-            try .server(one, on: loop, server, modes: modes, limits: limits),
-            try .client(other, on: loop, client, host: host, modes: modes, limits: clientLimits ?? limits)
+            try .server(one, on: loop, server, inModes: modes, limits: limits),
+            try .client(other, on: loop, client, host: host, inModes: modes, limits: clientLimits ?? limits)
         )
     }
 }

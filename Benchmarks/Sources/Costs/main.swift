@@ -95,7 +95,7 @@ private func host(_ guest: RunLoop.Guest, _ count: Int) {
 }
 
 private func descriptor(of guest: RunLoop.Guest) -> Int32 {
-    do { return try guest.descriptor } catch { fatalError("\(error)") }
+    do { return try guest.fileDescriptor } catch { fatalError("\(error)") }
 }
 
 private func pass(in mode: RunLoop.Mode = .default) { loop.run(in: mode, until: .distantPast) }
@@ -553,7 +553,7 @@ private let operations: [(name: String, run: () -> Never)] = [
             let timer = Timer(timeInterval: hour, repeats: false) { _ in }
             let turn = {
                 loop.add(timer, forMode: .common)
-                loop.remove(timer, fromMode: .common)
+                loop.remove(timer, forMode: .common)
             }
             turn()
             measured {
@@ -569,7 +569,7 @@ private let operations: [(name: String, run: () -> Never)] = [
             let timer = Timer(at: loop.now + hour) { _ in }
             let turn = {
                 loop.add(timer, forMode: RunLoop.Modes(mode))
-                loop.remove(timer, fromMode: RunLoop.Modes(mode))
+                loop.remove(timer, forMode: RunLoop.Modes(mode))
             }
             turn()
             measured {

@@ -94,7 +94,7 @@ final class ScheduledJob {
     private func arrange() {
         guard !isRetired else { return }
         if run != nil && job.missed == .each {
-            loop.remove(timer, fromMode: .common)
+            loop.remove(timer, forMode: .common)
         } else {
             loop.add(timer, forMode: .common)
         }

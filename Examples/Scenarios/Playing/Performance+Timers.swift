@@ -31,7 +31,7 @@ extension Performance {
         if entry.modes.isEmpty {
             // In no mode yet, but armed all the same: it takes its place in the order.
             loop.add(timer, forMode: .default)
-            loop.remove(timer, fromMode: .default)
+            loop.remove(timer, forMode: .default)
         }
     }
 

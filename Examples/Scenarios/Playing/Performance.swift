@@ -136,7 +136,7 @@ final class Performance {
 
     private func removeMode(_ mode: String, from name: String) {
         let modes = RunLoop.Modes(stringLiteral: mode)
-        if let timer = timers[name], timer.isValid { loop.remove(timer, fromMode: modes) }
+        if let timer = timers[name], timer.isValid { loop.remove(timer, forMode: modes) }
         if let link = links[name], link.isValid { link.remove(from: loop, forMode: modes) }
     }
 }

@@ -53,7 +53,7 @@ package struct ScenarioExplorer: Sendable {
         let performance = Performance(scenario, on: Testbed(simulation)) { event in events.withLock { $0.append(event) }
         }
         simulation.mayDrag(
-            for: .nanoseconds(drag.duration), mode: RunLoop.Mode(drag.mode), atMost: drag.most
+            for: .nanoseconds(drag.duration), in: RunLoop.Mode(drag.mode), atMost: drag.most
         ) { [unowned performance] drag in
             performance.emit(.runBegin(mode: self.drag.mode))
             drag()

@@ -46,7 +46,7 @@ final class StoreDaemon {
 
     /// - Returns: the exit status.
     func run() throws -> Int32 {
-        daemon.errorHandler = { [log] error in log.warning("\(error)") }
+        daemon.errorHandler = { [log] _, error in log.warning("\(error)") }
         for remark in daemon.manager.remarks { log.info("\(remark)") }
         try connectSignals()
         do {

@@ -205,10 +205,10 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         loop.enrol(self, modes)
     }
 
-    /// Removes the link from modes of `loop` without invalidating it, as `RunLoop.remove(_:fromMode:)` does; it can be
+    /// Removes the link from modes of `loop` without invalidating it, as `RunLoop.remove(_:forMode:)` does; it can be
     /// added again.
     public func remove(from loop: RunLoop, forMode modes: RunLoop.Modes) {
-        loop.remove(self, fromMode: modes)
+        loop.remove(self, forMode: modes)
     }
 
     // MARK: As an item

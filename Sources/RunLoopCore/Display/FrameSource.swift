@@ -28,7 +28,7 @@ public final class FrameSource {
     public private(set) var isWanted = false
 
     /// A closure to call when ``isWanted`` has changed, for example to have a toolkit begin or end its frames.
-    public var wantedHandler: ((Bool) -> Void)?
+    public var wantedHandler: ((FrameSource) -> Void)?
 
     /// A Boolean value that indicates whether frames are wanted and none has been reported for ``timeout``; always
     /// `false` without a ``stoppedHandler``.
@@ -43,7 +43,7 @@ public final class FrameSource {
     /// The source calls it on the links' thread while the loop runs in a mode of a link that is not paused. In other
     /// modes, and while the loop itself is late, the silence lasts longer. While frames come it costs a wake-up for
     /// each ``timeout``.
-    public var stoppedHandler: ((Bool) -> Void)? { didSet { watchSilence() } }
+    public var stoppedHandler: ((FrameSource) -> Void)? { didSet { watchSilence() } }
 
     /// The time since which no frame has come, or none was wanted.
     private var quietSince = RunLoop.Instant.distantPast
@@ -133,7 +133,7 @@ public final class FrameSource {
             quietSince = followers.lazy.compactMap(\.loop).first!.now
         }
         setStopped(false)
-        wantedHandler?(isWanted)
+        wantedHandler?(self)
     }
 
     // MARK: Silence
@@ -161,7 +161,7 @@ public final class FrameSource {
         guard hasStopped != self.hasStopped else { return }
         self.hasStopped = hasStopped
         watchSilence()
-        stoppedHandler?(hasStopped)
+        stoppedHandler?(self)
     }
 
     private func watchSilence() {

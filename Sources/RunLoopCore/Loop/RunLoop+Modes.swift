@@ -46,7 +46,7 @@ extension RunLoop {
     /// a common item. An item that was added to ``Modes-swift.struct/every`` leaves no single mode: it stays in every
     /// one until it is removed from `.every`, which is reported to ``trace``. The loop releases an item that has left
     /// its last mode. On the loop's thread, O(log n).
-    public func remove(_ item: Item, fromMode modes: Modes) {
+    public func remove(_ item: Item, forMode modes: Modes) {
         checkThread(of: item)
         guard item.isIn(self), case let membership = item.membership, !membership.isEmpty else { return }
         item.setMembership(membership.leaving(modes, common: commonModes), in: self)
@@ -57,7 +57,7 @@ extension RunLoop {
 
     /// Returns whether an item is scheduled in all of `modes`; for the common modes, whether it was added to them. On
     /// the loop's thread, O(1).
-    public func contains(_ item: Item, inMode modes: Modes) -> Bool {
+    public func contains(_ item: Item, forMode modes: Modes) -> Bool {
         checkThread()
         return item.isIn(self) ? item.membership.contains(modes) : modes.isEmpty
     }

@@ -6,7 +6,7 @@ extension RunLoop {
     ///
     /// ```swift
     /// let guest = loop.makeGuest()
-    /// var ready = pollfd(fd: try guest.descriptor, events: Int16(POLLIN), revents: 0)
+    /// var ready = pollfd(fd: try guest.fileDescriptor, events: Int16(POLLIN), revents: 0)
     /// repeat { poll(&ready, 1, -1) } while guest.run() == .timedOut
     /// ```
     ///
@@ -56,7 +56,7 @@ extension RunLoop {
         ///
         /// - Throws: ``RunLoop/GuestError``, in a simulation, in a recording, or without `/proc`. There, a host uses
         ///   the dates that ``prepare(in:)`` returns.
-        public var descriptor: Int32 {
+        public var fileDescriptor: Int32 {
             get throws(GuestError) { try loop.driver.findDescriptor() }
         }
 

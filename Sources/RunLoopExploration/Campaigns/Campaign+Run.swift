@@ -10,11 +10,11 @@ extension Campaign {
     ///   - arguments: the command that runs the program, its name first; by default the arguments of this process.
     ///   - body: the program to explore; see ``Exploration/run(_:)``.
     /// - Returns: the result of this shard. In a process that runs the schedules of another campaign, an empty one.
-    /// - Throws: ``Failure``.
+    /// - Throws: ``CampaignError``.
     @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
     public func run(
         arguments: [String] = CommandLine.arguments, _ body: (Simulation) throws -> Void
-    ) throws(Failure) -> Result {
+    ) throws(CampaignError) -> Result {
         guard var runner = exploration.makeProcesses(for: name, arguments, body) else {
             return Result(name: name, seed: exploration.seed, shards: [.whole], required: required)
         }
@@ -30,8 +30,8 @@ extension Campaign {
     /// - Parameters:
     ///   - directories: the directories of the shards; none if all have shared `directory`.
     ///   - directory: the directory for all files, which is made if necessary.
-    /// - Throws: ``Failure``, also if there is no result, or if the results belong to different campaigns.
-    public static func merge(_ directories: [String], into directory: String) throws(Failure) -> Result {
+    /// - Throws: ``CampaignError``, also if there is no result, or if the results belong to different campaigns.
+    public static func merge(_ directories: [String], into directory: String) throws(CampaignError) -> Result {
         let target = try Folder(directory, writer: "merge")
         for source in directories { try target.take(from: Folder(reading: source)) }
         return try target.result()

@@ -24,11 +24,10 @@ extension Campaign {
         /// For example `3 of 10`.
         public var description: String { "\(index) of \(count)" }
 
-        /// Returns the shard that the environment names, by `RUNLOOP_SHARD` and `RUNLOOP_SHARDS`, or as the indexed
-        /// jobs of Kubernetes, the arrays of Slurm, and the parallel jobs of GitLab do; the whole if it names none.
+        /// Returns the shard that the environment names; the whole if it names none.
         ///
-        /// - Throws: ``Failure``, if a variable makes no sense, or the number of shards is missing.
-        public static func ofEnvironment() throws(Failure) -> Shard {
+        /// - Throws: ``CampaignError``, if a variable makes no sense, or the number of shards is missing.
+        static func ofEnvironment() throws(CampaignError) -> Shard {
             try Shard(environment: { name in getenv(name).map { String(cString: $0) } })
         }
 
@@ -42,24 +41,24 @@ extension Campaign {
             ("CI_NODE_INDEX", "CI_NODE_TOTAL", nil, 1, nil),
         ]
 
-        init(environment value: (String) -> String?) throws(Failure) {
-            func number(_ name: String?) throws(Failure) -> Int? {
+        init(environment value: (String) -> String?) throws(CampaignError) {
+            func number(_ name: String?) throws(CampaignError) -> Int? {
                 guard let name, let text = value(name) else { return nil }
                 guard let number = Int(text), number >= 0 else {
-                    throw Failure("\(name) must be the number of a shard, not \(quoted(text))")
+                    throw CampaignError("\(name) must be the number of a shard, not \(quoted(text))")
                 }
                 return number
             }
             for naming in Self.namings {
                 guard let given = try number(naming.index) else { continue }
                 guard let count = try number(naming.count) else {
-                    throw Failure("\(naming.index) names a shard, but \(naming.count) is not set")
+                    throw CampaignError("\(naming.index) names a shard, but \(naming.count) is not set")
                 }
                 let first = try number(naming.first) ?? naming.least
                 let step = try number(naming.step) ?? 1
                 let index = (given - first) / max(1, step)
                 guard given >= first, index < count else {
-                    throw Failure("\(naming.index) is \(given), which is no shard of \(count) from \(first)")
+                    throw CampaignError("\(naming.index) is \(given), which is no shard of \(count) from \(first)")
                 }
                 self.init(index: index, of: count)
                 return

@@ -31,7 +31,9 @@ public struct Campaign: Sendable {
     /// and shards may share it.
     public var directory: String
 
-    /// The shard to run; `nil` for the shard that the environment names, see ``Shard/ofEnvironment()``.
+    /// The shard to run; `nil` for the shard that the environment names, by `RUNLOOP_SHARD` and `RUNLOOP_SHARDS`, or as
+    /// the indexed jobs of Kubernetes, the arrays of Slurm, and the parallel jobs of GitLab do. A run throws
+    /// ``CampaignError`` if a variable makes no sense, or the number of shards is missing.
     public var shard: Shard?
 
     /// The marks that at least one schedule has to meet.
@@ -44,15 +46,5 @@ public struct Campaign: Sendable {
     ) {
         (self.name, self.exploration, self.directory) = (name, exploration, directory)
         (self.shard, required) = (shard, marks)
-    }
-
-    /// A reason why a campaign cannot run: a directory that cannot be written, or variables that make no sense.
-    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The reason, in words.
-        public let description: String
-
-        init(_ description: String) {
-            self.description = description
-        }
     }
 }

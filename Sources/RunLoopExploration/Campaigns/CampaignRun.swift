@@ -20,14 +20,14 @@ struct CampaignRun {
     private static let longestUnkept = Duration.seconds(10)
 
     /// Opens the directory, and determines where to continue.
-    init(_ campaign: Campaign, _ shard: Campaign.Shard) throws(Campaign.Failure) {
+    init(_ campaign: Campaign, _ shard: Campaign.Shard) throws(CampaignError) {
         self.campaign = campaign
         folder = try Folder(campaign.directory, writer: "shard-\(shard.index)-of-\(shard.count)")
         file = ShardFile(campaign.name, seed: campaign.exploration.seed, shard, began: time(nil))
         file.required = campaign.required
         let former = try folder.shards()
         if let other = former.first(where: { $0.name != campaign.name }) {
-            throw Campaign.Failure(
+            throw CampaignError(
                 "\(campaign.directory) belongs to the campaign \(other.name); take another directory")
         }
         let own = former.filter { $0.seed == file.seed && $0.shard == shard }
@@ -36,7 +36,7 @@ struct CampaignRun {
         file.next = (own.isEmpty ? others : own).map(\.next).max() ?? 0
     }
 
-    mutating func run(_ runner: inout some Runner & ~Copyable) throws(Campaign.Failure) -> Campaign.Result {
+    mutating func run(_ runner: inout some Runner & ~Copyable) throws(CampaignError) -> Campaign.Result {
         try replay(&runner)
         let exploration = campaign.exploration
         let end = exploration.duration.map { start + $0 }
@@ -63,7 +63,7 @@ struct CampaignRun {
     // MARK: Runs
 
     /// Replays the findings of earlier campaigns.
-    private mutating func replay(_ runner: inout some Runner & ~Copyable) throws(Campaign.Failure) {
+    private mutating func replay(_ runner: inout some Runner & ~Copyable) throws(CampaignError) {
         let known = try folder.findings()
         for former in known { findings[former.group] = folder.result(former) }
         for former in known {
@@ -76,7 +76,7 @@ struct CampaignRun {
 
     private mutating func explore(
         _ block: Range<Int>, _ runner: inout some Runner & ~Copyable
-    ) throws(Campaign.Failure) {
+    ) throws(CampaignError) {
         var numbers = block
         while !numbers.isEmpty {
             guard let (number, run) = runner.explore(numbers, length: &length, marks: &file.marks) else {
@@ -101,9 +101,9 @@ struct CampaignRun {
     /// - Parameter number: the number of the schedule; `nil` for the schedule of another finding.
     private mutating func note(
         _ run: Run, _ runner: inout some Runner & ~Copyable, _ number: Int? = nil
-    ) throws(Campaign.Failure) {
+    ) throws(CampaignError) {
         let fault = run.fault!
-        if fault == WorkerProcess.neverCame { throw Campaign.Failure(fault.description) }
+        if fault == WorkerProcess.neverCame { throw CampaignError(fault.description) }
         let group = FaultGroup(of: fault)
         let known = findings[group]
         guard known?.times ?? 0 == 0 else { return count(group) }
@@ -129,7 +129,7 @@ struct CampaignRun {
 
     // MARK: Between the runs
 
-    private mutating func look(until end: ContinuousClock.Instant?, left: Int?) throws(Campaign.Failure) {
+    private mutating func look(until end: ContinuousClock.Instant?, left: Int?) throws(CampaignError) {
         let now = ContinuousClock.now
         let state = ProgressLine.State(
             name: campaign.name, schedules: file.schedules, findings: findings.values.count { $0.times > 0 },
@@ -141,7 +141,7 @@ struct CampaignRun {
 
     /// Writes the file of the shard.
     @discardableResult
-    private mutating func keep() throws(Campaign.Failure) -> Campaign.Result {
+    private mutating func keep() throws(CampaignError) -> Campaign.Result {
         lastKept = ContinuousClock.now
         file.duration = lastKept - start
         try folder.keep(file)

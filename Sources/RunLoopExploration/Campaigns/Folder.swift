@@ -9,7 +9,7 @@ struct Folder {
     private let writer: String
 
     /// Opens a directory, which is made with its ancestors if necessary.
-    init(_ path: String, writer: String) throws(Campaign.Failure) {
+    init(_ path: String, writer: String) throws(CampaignError) {
         (self.path, self.writer) = (path, writer)
         var part = path.hasPrefix("/") ? "" : "."
         for name in path.split(separator: "/") {
@@ -22,13 +22,13 @@ struct Folder {
         (self.path, writer) = (path, "")
     }
 
-    private static func failure(_ action: String) -> Campaign.Failure {
-        Campaign.Failure("cannot \(action): \(String(cString: strerror(errno)))")
+    private static func failure(_ action: String) -> CampaignError {
+        CampaignError("cannot \(action): \(String(cString: strerror(errno)))")
     }
 
     // MARK: Files
 
-    private func names(_ prefix: String) throws(Campaign.Failure) -> [String] {
+    private func names(_ prefix: String) throws(CampaignError) -> [String] {
         guard let directory = opendir(path) else { throw Self.failure("read \(path)") }
         defer { closedir(directory) }
         var names: [String] = []
@@ -44,26 +44,26 @@ struct Folder {
     /// - Parameter kind: the kind of the file, in words.
     private func read<File>(
         _ name: String, _ kind: String, _ parse: (String) -> File?
-    ) throws(Campaign.Failure) -> File {
+    ) throws(CampaignError) -> File {
         let text: String
         do {
             text = try TextFile.read("\(path)/\(name)")
         } catch {
-            throw Campaign.Failure("cannot read \(error)")
+            throw CampaignError("cannot read \(error)")
         }
         guard let file = parse(text) else {
-            throw Campaign.Failure("\(path)/\(name) is not \(kind); move it elsewhere")
+            throw CampaignError("\(path)/\(name) is not \(kind); move it elsewhere")
         }
         return file
     }
 
     /// Writes a file. Others see either its old or its new contents.
-    private func write(_ text: String, to name: String) throws(Campaign.Failure) {
+    private func write(_ text: String, to name: String) throws(CampaignError) {
         let (place, temporary) = ("\(path)/\(name)", "\(path)/.\(name).\(writer)")
         do {
             try TextFile.write(text, to: temporary)
         } catch {
-            throw Campaign.Failure("cannot write \(error)")
+            throw CampaignError("cannot write \(error)")
         }
         guard rename(temporary, place) == 0 else { throw Self.failure("write \(place)") }
     }
@@ -71,41 +71,41 @@ struct Folder {
     // MARK: Findings
 
     /// The findings of all campaigns so far.
-    func findings() throws(Campaign.Failure) -> [FindingFile] {
+    func findings() throws(CampaignError) -> [FindingFile] {
         try names("finding-").map(finding(named:))
     }
 
-    private func finding(named name: String) throws(Campaign.Failure) -> FindingFile {
+    private func finding(named name: String) throws(CampaignError) -> FindingFile {
         try read(name, "the file of a finding", FindingFile.init)
     }
 
     /// Returns the finding of a group; `nil` if there is none.
-    func finding(of group: FaultGroup) throws(Campaign.Failure) -> FindingFile? {
+    func finding(of group: FaultGroup) throws(CampaignError) -> FindingFile? {
         access(path(of: group), F_OK) == 0 ? try finding(named: group.fileName) : nil
     }
 
     func path(of group: FaultGroup) -> String { "\(path)/\(group.fileName)" }
 
-    func keep(_ finding: FindingFile) throws(Campaign.Failure) {
+    func keep(_ finding: FindingFile) throws(CampaignError) {
         try write(finding.text, to: finding.group.fileName)
     }
 
     // MARK: Shards
 
-    func shards() throws(Campaign.Failure) -> [ShardFile] {
-        try names("shard-").map { name throws(Campaign.Failure) in
+    func shards() throws(CampaignError) -> [ShardFile] {
+        try names("shard-").map { name throws(CampaignError) in
             try read(name, "the result of a shard", ShardFile.init)
         }
     }
 
-    func keep(_ shard: ShardFile) throws(Campaign.Failure) {
+    func keep(_ shard: ShardFile) throws(CampaignError) {
         try write(shard.text, to: shard.fileName)
     }
 
     // MARK: Merging
 
     /// Copies the files of another directory. Of two findings of a group, the one with the shorter schedule stays.
-    func take(from other: Folder) throws(Campaign.Failure) {
+    func take(from other: Folder) throws(CampaignError) {
         var known: [FaultGroup: Int] = [:]
         for finding in try findings() { known[finding.group] = finding.token.departures.count }
         for finding in try other.findings()
@@ -114,13 +114,13 @@ struct Folder {
     }
 
     /// Returns the sum of the results of the latest campaign's shards.
-    func result() throws(Campaign.Failure) -> Campaign.Result {
+    func result() throws(CampaignError) -> Campaign.Result {
         let all = try shards()
         guard let latest = all.max(by: { $0.began < $1.began }) else {
-            throw Campaign.Failure("\(path) has no result of a campaign")
+            throw CampaignError("\(path) has no result of a campaign")
         }
         if let other = all.first(where: { $0.name != latest.name }) {
-            throw Campaign.Failure("\(path) has results of two campaigns, \(latest.name) and \(other.name)")
+            throw CampaignError("\(path) has results of two campaigns, \(latest.name) and \(other.name)")
         }
         // An earlier campaign may have had another number of shards.
         let shards = all.filter { $0.shard.count == latest.shard.count && $0.seed == latest.seed }

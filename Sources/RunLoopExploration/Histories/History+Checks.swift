@@ -1,21 +1,21 @@
 internal import RunLoopCore
 
 extension History {
-    /// Throws an ``IllegalHistory`` if no order explains all operations so far.
+    /// Throws an ``HistoryError`` if no order explains all operations so far.
     ///
     /// The search is Wing and Gong's, with Lowe's memory, for each part separately. It is linear in the number of
     /// operations as long as few overlap, and exponential in the number that overlap in one part. Orders in which few
     /// operations without an outcome have happened are tried first. After 250,000 states of a part, besides one for
-    /// each operation, the search is given up, with an error that says so: ``IllegalHistory/isUndecided``.
-    public func check() throws(IllegalHistory) {
+    /// each operation, the search is given up, with an error that says so: ``HistoryError/isUndecided``.
+    public func check() throws(HistoryError) {
         for (part, entries) in parts {
             if let failure = Linearization(of: entries, from: model).failure {
-                throw IllegalHistory(entries, failure, in: part)
+                throw HistoryError(entries, failure, in: part)
             }
         }
     }
 
-    /// Throws an ``IllegalHistory`` if no order explains all operations so far and keeps the promises to the clients'
+    /// Throws an ``HistoryError`` if no order explains all operations so far and keeps the promises to the clients'
     /// sessions.
     ///
     /// Use this check for systems that are not linearizable, such as replicas that lag behind one another. The order
@@ -37,10 +37,10 @@ extension History {
     ///   - isRead: returns `true` for a read, which changes nothing; all other operations are changes.
     public func check(
         _ guarantees: SessionGuarantees, reads isRead: (Model.Operation) -> Bool
-    ) throws(IllegalHistory) {
+    ) throws(HistoryError) {
         for (part, entries) in parts {
             let order = SessionOrder(of: entries, from: model, keeping: guarantees, reads: isRead)
-            if let failure = order.failure { throw IllegalHistory(entries, failure, in: part, keeping: guarantees) }
+            if let failure = order.failure { throw HistoryError(entries, failure, in: part, keeping: guarantees) }
         }
     }
 
@@ -50,8 +50,4 @@ extension History {
         let parts = Dictionary(grouping: entries) { Model.part(of: $0.operation) }
         return parts.sorted { ($0.key ?? "") < ($1.key ?? "") }.map { ($0.key, $0.value) }
     }
-
-    /// A Boolean value that indicates whether one order explains all operations so far; `false` also if the search for
-    /// it was given up.
-    public var isLinearizable: Bool { (try? check()) != nil }
 }

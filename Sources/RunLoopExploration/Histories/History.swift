@@ -3,7 +3,7 @@ public import RunLoopSimulation
 
 /// The operations of clients, each with its beginning and its end, which are legal if one order explains them all.
 ///
-/// Clients record their operations, and ``check()`` throws an ``IllegalHistory`` if the system under test was not
+/// Clients record their operations, and ``check()`` throws an ``HistoryError`` if the system under test was not
 /// *linearizable*: if no order of the operations gives each its outcome in a ``SequentialModel``, and keeps operations
 /// that did not overlap in their order. A simulation throws the error on as its fault, and an exploration looks for the
 /// shortest schedule that leads to it.

@@ -66,7 +66,7 @@ extension Exploration.Stepper {
             guard (0...count).contains(number) else { return "the steps are 0 to \(count)" }
             go(to: number)
         case ("d", _, let option?):
-            do throws(Refusal) { try depart(to: option) } catch { return "\(error)" }
+            do throws(DepartureError) { try depart(to: option) } catch { return "\(error)" }
             return "\(result)\n\(place)"
         case ("w", nil, _):
             let lines = lookAround()

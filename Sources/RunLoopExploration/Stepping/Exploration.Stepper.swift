@@ -210,7 +210,7 @@ extension Exploration {
         // MARK: Departing
 
         /// A reason why a stepper does not depart. A `Sendable` value.
-        public struct Refusal: Error, Sendable, Hashable, CustomStringConvertible {
+        public struct DepartureError: Error, Sendable, Hashable, CustomStringConvertible {
             /// The reason, in words.
             public let description: String
         }
@@ -219,16 +219,16 @@ extension Exploration {
         /// place stay, and later ones are dropped. The position stays.
         ///
         /// - Parameter option: the number of an option; the usual one drops a departure.
-        /// - Throws: a ``Refusal`` if there is no such choice here, or if the program does something else before this
+        /// - Throws: a ``DepartureError`` if there is no such choice here, or if the program does something else before this
         ///   place, so that its runs cannot be repeated. Then nothing has changed.
         @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
-        public func depart(to option: Int) throws(Refusal) {
+        public func depart(to option: Int) throws(DepartureError) {
             guard let choice = place.choice?.record else {
-                throw Refusal(description: "nothing can be chosen here; s goes to the next choice")
+                throw DepartureError(description: "nothing can be chosen here; s goes to the next choice")
             }
             guard choice.range.contains(option) else {
                 let range = choice.range
-                throw Refusal(
+                throw DepartureError(
                     description: "\(option) is no option here; they are \(range.lowerBound) to \(range.upperBound)")
             }
             let earlier = run.trace.entries[..<position]
@@ -238,7 +238,7 @@ extension Exploration {
             let run = replay(new, .trace())
             guard run.trace.entries.starts(with: earlier), run.trace.entries.count > position,
                 run.trace.entries[position].choice?.chosen == option
-            else { throw Refusal(description: Fault.difference.description) }
+            else { throw DepartureError(description: Fault.difference.description) }
             (token, self.run, looks) = (new, run, [:])
         }
     }

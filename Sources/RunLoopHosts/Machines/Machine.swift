@@ -39,7 +39,7 @@ final class Machine {
     }
 
     /// Finds the addresses of a name, in `/etc/hosts` or else on the network.
-    func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
+    func find(_ name: String) -> Result<[Endpoint], HostResolver.LookupError> {
         let known = disk.contents(of: "/etc/hosts").map { Self.addresses(of: name.lowercased(), in: $0) } ?? []
         return known.isEmpty ? network.find(name) : .success(known)
     }

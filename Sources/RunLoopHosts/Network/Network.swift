@@ -157,12 +157,12 @@ final class Network: @unchecked Sendable {
     private static let ownNames = ["localhost": ["127.0.0.1", "::1"], "localhost.localdomain": ["127.0.0.1"]]
 
     /// Finds the addresses of a name, on a thread that may be blocked.
-    func find(_ name: String) -> Result<[Endpoint], HostResolver.Failure> {
+    func find(_ name: String) -> Result<[Endpoint], HostResolver.LookupError> {
         let addresses = Self.ownNames[name.lowercased()] ?? nodes.first { $0.name == name }?.addresses
         return resolve(name, names[name] ?? addresses.map { .addresses($0) })
     }
 
-    private func resolve(_ name: String, _ answer: NetworkAnswer?) -> Result<[Endpoint], HostResolver.Failure> {
+    private func resolve(_ name: String, _ answer: NetworkAnswer?) -> Result<[Endpoint], HostResolver.LookupError> {
         switch answer {
         case .addresses(let addresses)?: return .success(addresses.map { try! Endpoint($0, port: 0) })
         case .failure(let kind, let reason)?: return .failure(.init(kind, name: name, reason: reason))

@@ -5,7 +5,7 @@ public enum NetworkAnswer: Sendable, Hashable {
     /// Addresses in digits, in the order in which to try them.
     case addresses([String])
     /// A failure, with the resolver's words.
-    case failure(HostResolver.Failure.Kind, reason: String)
+    case failure(HostResolver.LookupError.Kind, reason: String)
     /// Another answer, after a delay.
     indirect case delayed(Duration, NetworkAnswer)
 }

@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// The first point of a replay at which the program's request differs from the recorded one. A `Sendable` value.
-public struct Divergence: Error, Sendable, Hashable, CustomStringConvertible {
+public struct Divergence: Sendable, Hashable, CustomStringConvertible {
     /// The name of the thread.
     public let thread: String
     /// The number of the event on the thread, from 0.

@@ -5,7 +5,7 @@ internal import RunLoopUnix
 /// The look-ups of names in a recorded or replayed world. Each has a number of its own among the threads, and its
 /// answer arrives as mail from that number: in a recording from a thread of the resolver, in a replay at once.
 final class TapedLookups: HostLookups {
-    typealias Answer = Result<[Endpoint], HostResolver.Failure>
+    typealias Answer = Result<[Endpoint], HostResolver.LookupError>
 
     private let tapes: Tapes
     private let state: Locked<State>
@@ -73,7 +73,7 @@ final class TapedLookups: HostLookups {
 }
 
 extension Coding where Value == TapedLookups.Answer {
-    private static var kinds: [HostResolver.Failure.Kind] {
+    private static var kinds: [HostResolver.LookupError.Kind] {
         [.notFound, .unavailable, .timedOut, .invalidName, .other]
     }
 
@@ -92,6 +92,6 @@ extension Coding where Value == TapedLookups.Answer {
         guard !bytes.flag() else { return .success(Coding<[Endpoint]>.list(.endpoint).decode(&bytes)) }
         let (kind, name, reason) = (bytes.number(), bytes.text(), bytes.text())
         return .failure(
-            HostResolver.Failure(kinds.indices.contains(kind) ? kinds[kind] : .other, name: name, reason: reason))
+            HostResolver.LookupError(kinds.indices.contains(kind) ? kinds[kind] : .other, name: name, reason: reason))
     }
 }

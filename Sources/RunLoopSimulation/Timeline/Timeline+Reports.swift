@@ -59,7 +59,7 @@ extension Timeline {
     /// Notes a task that continues forever after the end of its loop; the task rests from now on.
     func note(endless task: String, on thread: Thread) {
         note("\(task) continues after the end of its loop", of: thread.lane)
-        let failure = Simulation.HostFailure(host: thread.lane, instant: now, error: EndlessTask(task: task))
+        let failure = Simulation.HostError(host: thread.lane, instant: now, error: EndlessTask(task: task))
         endlessTasks.withLock { $0.append(failure) }
         schedule?.endlessTask = "\(failure)"
     }

@@ -40,7 +40,7 @@ final class Timeline: Sendable {
     /// The marks met so far.
     let knownMarks = Locked(Simulation.Marks())
     /// The tasks that have continued forever after the end of their loops, in order.
-    let endlessTasks = Locked<[Simulation.HostFailure]>([])
+    let endlessTasks = Locked<[Simulation.HostError]>([])
     /// The lateness of the latest fire so far, and the item that fired, over the loops whose events are recorded.
     let latestFire = Locked<(lateness: Duration, item: String)?>(nil)
 

@@ -118,7 +118,8 @@ public final class ChildProcess {
     ///   - modes: the modes in which SIGKILL may be sent.
     /// - Throws: ``SystemError`` if the first signal cannot be sent; then nothing else happens.
     public func stop(
-        within grace: Duration, asking signal: Signal = .terminate, on loop: RunLoop, modes: RunLoop.Modes = .common,
+        within grace: Duration, asking signal: Signal = .terminate, on loop: RunLoop,
+        inModes modes: RunLoop.Modes = .common,
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws(SystemError) {
         guard try kill(signal) else { return }

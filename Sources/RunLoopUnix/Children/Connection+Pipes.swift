@@ -25,12 +25,12 @@ extension Connection {
     ///   - receive: called with the received bytes; returns how many bytes it has used. Kept until the connection is
     ///     closed.
     public convenience init(
-        reading input: PipeEnd?, writing output: PipeEnd?, on loop: RunLoop, modes: RunLoop.Modes = .common,
+        reading input: PipeEnd?, writing output: PipeEnd?, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
         limits: Limits = Limits(), receive: ReceiveHandler? = nil, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
         self.init(
-            adoptingInput: input?.handOver(), output: output?.handOver(), on: loop, modes: modes, limits: limits,
+            adoptingInput: input?.handOver(), output: output?.handOver(), on: loop, inModes: modes, limits: limits,
             receive: receive, file: file, line: line)
     }
 }

@@ -15,20 +15,21 @@ extension Connection {
     /// - Returns: the attempt. Keep it only if you may want to cancel it.
     @discardableResult
     public static func connect(
-        to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        to address: Endpoint, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), receive: ReceiveHandler? = nil,
         completion: @escaping (Result<Connection, SystemError>) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) -> ConnectionAttempt {
         let origin = RunLoop.Origin(file: file, line: line)
-        return connect(to: address, on: loop, modes: modes, timeout: timeout, origin: origin, completion: completion) {
-            Connection($0, on: loop, modes: modes, limits: limits, origin: origin, receive: receive)
+        return connect(to: address, on: loop, inModes: modes, timeout: timeout, origin: origin, completion: completion)
+        {
+            Connection($0, on: loop, inModes: modes, limits: limits, origin: origin, receive: receive)
         }
     }
 
     /// Connects, and calls `make` to create a connection from the socket.
     package static func connect(
-        to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
+        to address: Endpoint, on loop: RunLoop, inModes modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
         completion: @escaping (Result<Connection, SystemError>) -> Void,
         make: @escaping (DescriptorStream) -> Connection
     ) -> ConnectionAttempt {
@@ -66,21 +67,21 @@ extension Connection {
     /// - Precondition: the values of `retry` are within the bounds that its properties state.
     @discardableResult
     public static func connect(
-        host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        host: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), retry: Retry? = nil, receive: ReceiveHandler? = nil,
         completion: @escaping (Result<Connection, ConnectError>) -> Void, file: StaticString = #fileID,
         line: UInt32 = #line
     ) -> ConnectionAttempt {
         let origin = RunLoop.Origin(file: file, line: line)
         return connect(
-            host: host, port: port, on: loop, modes: modes, timeout: timeout, retry: retry, origin: origin,
+            host: host, port: port, on: loop, inModes: modes, timeout: timeout, retry: retry, origin: origin,
             completion: completion
-        ) { Connection($0, on: loop, modes: modes, limits: limits, origin: origin, receive: receive) }
+        ) { Connection($0, on: loop, inModes: modes, limits: limits, origin: origin, receive: receive) }
     }
 
     /// Connects to a host, and calls `make` to create a connection from the winning socket.
     package static func connect(
-        host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes, timeout: Duration, retry: Retry?,
+        host: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes, timeout: Duration, retry: Retry?,
         origin: RunLoop.Origin, completion: @escaping (Result<Connection, ConnectError>) -> Void,
         make: @escaping (DescriptorStream) -> Connection
     ) -> ConnectionAttempt {
@@ -97,12 +98,12 @@ extension Connection {
     /// - Throws: ``SystemError``; `CancellationError` if the task is cancelled, which closes the socket;
     ///   `RunLoop.WaitError` if the loop has ended.
     public nonisolated(nonsending) static func connect(
-        to address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        to address: Endpoint, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection {
         try await CompletionWait<Result<Connection, SystemError>>.value(on: loop) { completion in
             let attempt = connect(
-                to: address, on: loop, modes: modes, limits: limits, timeout: timeout, completion: completion,
+                to: address, on: loop, inModes: modes, limits: limits, timeout: timeout, completion: completion,
                 file: file, line: line)
             // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
             return { [weak attempt] in attempt?.cancel() }
@@ -115,12 +116,12 @@ extension Connection {
     /// - Throws: ``ConnectError``; `CancellationError` if the task is cancelled, which leaves nothing open;
     ///   `RunLoop.WaitError` if the loop has ended.
     public nonisolated(nonsending) static func connect(
-        host: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        host: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), retry: Retry? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection {
         try await CompletionWait<Result<Connection, ConnectError>>.value(on: loop) { completion in
             let attempt = connect(
-                host: host, port: port, on: loop, modes: modes, limits: limits, timeout: timeout, retry: retry,
+                host: host, port: port, on: loop, inModes: modes, limits: limits, timeout: timeout, retry: retry,
                 completion: completion, file: file, line: line)
             // The loop keeps the attempt: the end of the loop releases the completion, which resumes the task.
             return { [weak attempt] in attempt?.cancel() }

@@ -60,13 +60,14 @@ extension Connection {
     ///   - receive: called with the received bytes; returns how many bytes it has used. Kept until the connection is
     ///     closed. Without a handler, tasks read the connection; see ``read(atMost:)``.
     public convenience init(
-        adopting moved: consuming Moved, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits? = nil,
+        adopting moved: consuming Moved, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
+        limits: Limits? = nil,
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         var moved = moved
         let content = moved.content.take()!
         self.init(
-            content.stream, on: loop, modes: modes, limits: limits ?? content.limits,
+            content.stream, on: loop, inModes: modes, limits: limits ?? content.limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
         (input, output) = (content.input, content.output)
         machine.inputChanged(to: input?.count ?? 0)

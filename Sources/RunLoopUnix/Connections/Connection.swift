@@ -151,11 +151,11 @@ public final class Connection {
     ///   - receive: called with the input; returns how many bytes it has used. Kept until the connection is closed.
     ///     Without a handler, tasks read the connection; see ``read(atMost:)``.
     public convenience init(
-        adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        adopting descriptor: Int32, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
-            DescriptorStream(descriptor, on: loop), on: loop, modes: modes, limits: limits,
+            DescriptorStream(descriptor, on: loop), on: loop, inModes: modes, limits: limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
@@ -171,20 +171,21 @@ public final class Connection {
     ///   - receive: called with the input; returns how many bytes it has used. Kept until the connection is closed.
     ///     Without a handler, tasks read the connection; see ``read(atMost:)``.
     public convenience init(
-        adoptingInput input: Int32?, output: Int32?, on loop: RunLoop, modes: RunLoop.Modes = .common,
+        adoptingInput input: Int32?, output: Int32?, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
         limits: Limits = Limits(), receive: ReceiveHandler? = nil, file: StaticString = #fileID,
         line: UInt32 = #line
     ) {
         require(input != nil || output != nil, "a connection has a descriptor to read or one to write")
         self.init(
-            DescriptorStream(input: input ?? -1, output: output ?? -1, on: loop), on: loop, modes: modes,
+            DescriptorStream(input: input ?? -1, output: output ?? -1, on: loop), on: loop, inModes: modes,
             limits: limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
     /// Creates a connection on a stream, with the place of the code that requested it.
     package init(
-        _ stream: any ByteStream, on loop: RunLoop, modes: RunLoop.Modes, limits: Limits, origin: RunLoop.Origin,
+        _ stream: any ByteStream, on loop: RunLoop, inModes modes: RunLoop.Modes, limits: Limits,
+        origin: RunLoop.Origin,
         receive: ReceiveHandler?
     ) {
         self.stream = stream
@@ -218,7 +219,7 @@ public final class Connection {
         stream.owner = self
         interest = machine.interest
         do {
-            try stream.open(on: loop, modes: modes, origin: origin, interest: interest)
+            try stream.open(on: loop, inModes: modes, origin: origin, interest: interest)
         } catch {
             end(.failed(SystemError("watch the connection", errno: error.systemErrno)))
             throw error

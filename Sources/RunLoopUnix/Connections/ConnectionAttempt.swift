@@ -61,7 +61,7 @@ public final class ConnectionAttempt {
             let lookup = HostLookup(name, port, on: loop, modes, timeout: deadline - loop.now, origin) { [self] in
                 switch $0 {
                 case .success(let addresses) where addresses.isEmpty:
-                    fail(.lookup(HostResolver.Failure(.notFound, name: name, reason: "the name has no address")))
+                    fail(.lookup(HostResolver.LookupError(.notFound, name: name, reason: "the name has no address")))
                 case .success(let addresses): connect(to: SocketRace.order(addresses), until: deadline)
                 case .failure(let failure): fail(.lookup(failure))
                 }

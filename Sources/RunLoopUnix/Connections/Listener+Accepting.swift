@@ -19,7 +19,7 @@ extension Listener {
         limits: Connection.Limits = .init(), file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection? {
         try await acceptSocket().map {
-            Connection(adopting: $0.descriptor, on: loop, modes: modes, limits: limits, file: file, line: line)
+            Connection(adopting: $0.descriptor, on: loop, inModes: modes, limits: limits, file: file, line: line)
         }
     }
 }

@@ -69,7 +69,7 @@ public final class Relay {
             guard !sides[index].isStarted else { continue }
             do {
                 try streams[index].open(
-                    on: first.loop, modes: connection.modes, origin: connection.origin, interest: [])
+                    on: first.loop, inModes: connection.modes, origin: connection.origin, interest: [])
             } catch {
                 first.loop.perform(inModes: first.modes) { [self] in
                     end(.failed(SystemError("watch the connection", errno: EBADF)))

@@ -42,9 +42,9 @@ public final class DatagramSocket {
     /// Called after the end of the loop has closed the socket.
     package var closedByLoop: (() -> Void)?
     /// The number of received datagrams.
-    public private(set) var received = 0
+    public private(set) var receivedCount = 0
     /// The number of datagrams that the system has accepted.
-    public private(set) var sent = 0
+    public private(set) var sentCount = 0
     /// The number of bytes waiting to be sent, as ``Options/maximumOutput`` counts them.
     public var pendingOutput: Int { machine.waiting }
     /// A Boolean value that indicates whether the socket is open.
@@ -94,7 +94,7 @@ public final class DatagramSocket {
     /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`. A path is in use unless
     ///   it leads to nothing, or to a socket on which no process answers.
     public convenience init(
-        address: Endpoint, peer: Endpoint? = nil, on loop: RunLoop, modes: RunLoop.Modes = .common,
+        address: Endpoint, peer: Endpoint? = nil, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
         options: Options = Options(), receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let descriptor = try WorldSystem.of(loop).openDatagramSocket(at: address, to: peer, options)
@@ -104,9 +104,9 @@ public final class DatagramSocket {
     }
 
     /// Creates a socket connected to a peer, at an address that the system chooses; a Unix socket is unnamed. Call it
-    /// on the loop's thread. See ``init(address:peer:on:modes:options:receive:file:line:)``.
+    /// on the loop's thread. See ``init(address:peer:on:inModes:options:receive:file:line:)``.
     public convenience init(
-        peer: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
+        peer: Endpoint, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, options: Options = Options(),
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let descriptor = try WorldSystem.of(loop).openDatagramSocket(at: nil, to: peer, options)
@@ -120,7 +120,8 @@ public final class DatagramSocket {
     /// - Throws: ``SystemError`` with `EINVAL` if the descriptor is not a datagram socket;
     ///   ``/RunLoopKit/DescriptorError`` if it cannot be watched.
     public convenience init(
-        adopting descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
+        adopting descriptor: Int32, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
+        options: Options = Options(),
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let system = WorldSystem.of(loop)
@@ -279,7 +280,7 @@ public final class DatagramSocket {
     }
 
     private func header(of slot: DatagramSlot) -> Header {
-        received += 1
+        receivedCount += 1
         if port == 0, !isUnix { port = address.port ?? 0 }
         return Header(slot, port: port)
     }
@@ -388,7 +389,7 @@ public final class DatagramSocket {
         for _ in 0..<Self.mostTries {
             let count = system.send(fileDescriptor, slots, inSegments: inSegments)
             guard count < 0 else {
-                sent += count
+                sentCount += count
                 return count
             }
             let reason = errno

@@ -18,13 +18,6 @@ public final class File: Sendable {
         /// Reading and writing, with a lock against other processes while the file is open; see ``File/lock()``. The
         /// file is created if it does not exist.
         case readingAndWritingLocked
-
-        /// The former name of ``readingAndWritingNew``.
-        @available(*, deprecated, renamed: "readingAndWritingNew")
-        public static var creating: Access { .readingAndWritingNew }
-        /// The former name of ``readingAndWritingLocked``.
-        @available(*, deprecated, renamed: "readingAndWritingLocked")
-        public static var locking: Access { .readingAndWritingLocked }
     }
 
     /// The path at which the file was opened.

@@ -72,7 +72,7 @@ public final class Server {
     ///   - serve: called with each connection and its peer's address, on the loop's thread. Bytes that it writes are
     ///     sent when it returns. If it throws, the connection is closed. Kept until the server is closed.
     public convenience init(
-        on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
+        on loop: RunLoop, inModes modes: RunLoop.Modes = .common, options: Options = Options(),
         serve: @escaping (Connection, Endpoint) throws -> Void, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(on: loop, nil, modes, options, RunLoop.Origin(file: file, line: line)) { loop, common in
@@ -90,7 +90,7 @@ public final class Server {
     ///   - serve: the task of a connection, on the loop's thread. When it returns, the connection is finished; when it
     ///     throws, it is closed. ``close()`` cancels it.
     public convenience init(
-        on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
+        on loop: RunLoop, inModes modes: RunLoop.Modes = .common, options: Options = Options(),
         serve: nonisolated(nonsending) @escaping (Connection, Endpoint) async throws -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) {
@@ -202,7 +202,7 @@ public final class Server {
             let part = parts[0].value
             return part.listen(
                 with: try Listener(
-                    address: address, on: loop, modes: common.modes, options: options,
+                    address: address, on: loop, inModes: common.modes, options: options,
                     handler: { [unowned part] in part.accepted($1, $2, by: $0) }, file: file, line: line))
         }
     }
@@ -226,7 +226,7 @@ public final class Server {
             let part = parts[0].value
             return part.listen(
                 with: try Listener(
-                    inherited: descriptor, on: loop, modes: common.modes, options: options,
+                    inherited: descriptor, on: loop, inModes: common.modes, options: options,
                     handler: { [unowned part] in part.accepted($1, $2, by: $0) }, file: file, line: line))
         }
     }

@@ -150,7 +150,7 @@ final class ServerPart: ConnectionKeeper {
     private func makeConnection(_ descriptor: Int32) throws -> Connection {
         let below = DescriptorStream(descriptor, on: loop)
         return Connection(
-            try common.layer?(below) ?? below, on: loop, modes: common.modes, limits: Connection.Limits(),
+            try common.layer?(below) ?? below, on: loop, inModes: common.modes, limits: Connection.Limits(),
             origin: common.origin, receive: nil)
     }
 

@@ -214,7 +214,7 @@ extension Daemon {
     }
 
     private func report(_ error: ServiceManagerError) {
-        if let errorHandler { return errorHandler(error) }
+        if let errorHandler { return errorHandler(self, error) }
         loop.trace?(.ignored("the service manager was not notified: \(error)"))
     }
 

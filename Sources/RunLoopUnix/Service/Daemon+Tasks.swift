@@ -3,7 +3,7 @@ internal import RunLoopKit
 extension Daemon {
     // MARK: Running
 
-    /// Waits until the daemon has stopped, while other code, such as ``/RunLoopKit/withLoop(named:_:)``, runs the loop.
+    /// Waits until the daemon has stopped, while other code, such as ``/RunLoopKit/withLoop(name:_:)``, runs the loop.
     ///
     /// ```swift
     /// let status = try await withLoop { loop in

@@ -57,7 +57,7 @@ public final class Daemon {
     /// manager does not accept are kept and sent again ten times a second. The handler is called once for each such
     /// period, and again if the daemon stops before the period ends. If `nil`, the default,
     /// ``/RunLoopKit/RunLoop/trace`` receives the error.
-    public var errorHandler: ((ServiceManagerError) -> Void)?
+    public var errorHandler: ((Daemon, ServiceManagerError) -> Void)?
 
     let loop: RunLoop
     var stopHooks: [Hook] = []

@@ -21,7 +21,7 @@ public final class Watchdog {
     public let interval: Duration
 
     /// The number of signs of life that were sent.
-    public private(set) var feedings = 0
+    public private(set) var feedingCount = 0
 
     /// Called before each sign of life, which is sent only if the closure returns `true`, to check conditions of the
     /// application. Return at once.
@@ -29,7 +29,7 @@ public final class Watchdog {
 
     /// Called when a sign of life could not be sent, once until one is sent or the error changes. The watchdog tries
     /// again every interval. If `nil`, the default, ``/RunLoopKit/RunLoop/trace`` receives the error.
-    public var errorHandler: ((ServiceManagerError) -> Void)?
+    public var errorHandler: ((Watchdog, ServiceManagerError) -> Void)?
 
     private let manager: ServiceManager
     private let loop: RunLoop
@@ -54,7 +54,7 @@ public final class Watchdog {
     ///     ignored.
     /// - Returns: `nil` if the manager does not expect signs of life, or cannot be reached.
     public init?(
-        _ manager: ServiceManager, loop: RunLoop, modes: RunLoop.Modes = .common,
+        _ manager: ServiceManager, loop: RunLoop, inModes modes: RunLoop.Modes = .common,
         watching others: [RunLoop.Remote] = []
     ) {
         guard let period = manager.watchdogPeriod, manager.isPresent else { return nil }
@@ -113,12 +113,12 @@ public final class Watchdog {
         guard isHealthy?() != false else { return }
         do {
             try manager.feedWatchdog()
-            feedings += 1
+            feedingCount += 1
             lastError = nil
         } catch {
             guard error != lastError else { return }
             lastError = error
-            if let errorHandler { return errorHandler(error) }
+            if let errorHandler { return errorHandler(self, error) }
             loop.trace?(.ignored("the watchdog is not fed: \(error)"))
         }
     }

@@ -6,7 +6,7 @@ public final class HostLookup {
     private let name: String
     private let port: UInt16
     private let loop: RunLoop
-    private var completion: ((Result<[Endpoint], HostResolver.Failure>) -> Void)?
+    private var completion: ((Result<[Endpoint], HostResolver.LookupError>) -> Void)?
     /// The number under which it waits for a look-up of its world; `nil` until it does.
     private var number: Int?
     /// The finder of the loop's world; `nil` for the system's resolver.
@@ -22,7 +22,7 @@ public final class HostLookup {
     /// Starts the look-up. The outcome is never reported before this call has returned.
     init(
         _ name: String, _ port: UInt16, on loop: RunLoop, _ modes: RunLoop.Modes, timeout: Duration,
-        _ origin: RunLoop.Origin, _ completion: @escaping (Result<[Endpoint], HostResolver.Failure>) -> Void
+        _ origin: RunLoop.Origin, _ completion: @escaping (Result<[Endpoint], HostResolver.LookupError>) -> Void
     ) {
         (self.name, self.port, self.loop, self.completion) = (name, port, loop, completion)
         begin(modes, timeout, origin)
@@ -50,7 +50,7 @@ public final class HostLookup {
     private func begin(_ modes: RunLoop.Modes, _ timeout: Duration, _ origin: RunLoop.Origin) {
         if name.isEmpty || name.utf8.contains(0) {
             let reason = name.isEmpty ? "the name is empty" : "a zero byte would end the name early"
-            let failure = HostResolver.Failure(.invalidName, name: name, reason: reason)
+            let failure = HostResolver.LookupError(.invalidName, name: name, reason: reason)
             return loop.perform(inModes: modes) { [self] in finish(.failure(failure)) }
         }
         if case .success(let addresses) = HostResolver.find(name, flags: AI_NUMERICHOST) {
@@ -71,7 +71,7 @@ public final class HostLookup {
         loop[Self.underWay].lookups[number!] = self
     }
 
-    private func finish(_ result: Result<[Endpoint], HostResolver.Failure>) {
+    private func finish(_ result: Result<[Endpoint], HostResolver.LookupError>) {
         guard let completion else { return }
         cancel()
         completion(result.map { $0.map { $0.with(port: port) } })
@@ -91,7 +91,7 @@ extension HostLookup: Sendable {}
 /// The look-ups of names for the loops of a world. Any thread.
 package protocol HostLookups: Sendable {
     /// A closure that receives its own number and the result, on any thread.
-    typealias Asker = @Sendable (Int, Result<[Endpoint], HostResolver.Failure>) -> Void
+    typealias Asker = @Sendable (Int, Result<[Endpoint], HostResolver.LookupError>) -> Void
 
     /// Requests the addresses of a name.
     ///

@@ -10,7 +10,7 @@ public import RunLoopKit
 /// not report their lifetime. An address in digits needs no thread.
 public enum HostResolver {
     /// A failure to find addresses.
-    public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
+    public struct LookupError: Error, Sendable, Equatable, CustomStringConvertible {
         /// The kinds of failure that a program can distinguish.
         public enum Kind: Sendable, Hashable {
             /// The name does not exist, or has no address.
@@ -56,8 +56,8 @@ public enum HostResolver {
     /// - Returns: the look-up. Keep it only if you may want to cancel it.
     @discardableResult
     public static func resolve(
-        _ name: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common,
-        timeout: Duration = .seconds(30), completion: @escaping (Result<[Endpoint], Failure>) -> Void,
+        _ name: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
+        timeout: Duration = .seconds(30), completion: @escaping (Result<[Endpoint], LookupError>) -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) -> HostLookup {
         let origin = RunLoop.Origin(file: file, line: line)
@@ -67,15 +67,15 @@ public enum HostResolver {
     /// Finds the addresses of a name in the order in which to try them. Otherwise behaves as the variant with a
     /// completion. Await it on the loop's thread.
     ///
-    /// - Throws: ``Failure``; `CancellationError` if the task is cancelled, which has the effect of
+    /// - Throws: ``LookupError``; `CancellationError` if the task is cancelled, which has the effect of
     ///   ``HostLookup/cancel()``; `RunLoop.WaitError` if the loop has ended.
     public nonisolated(nonsending) static func resolve(
-        _ name: String, port: UInt16, on loop: RunLoop, modes: RunLoop.Modes = .common,
+        _ name: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
         timeout: Duration = .seconds(30), file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> [Endpoint] {
-        try await CompletionWait<Result<[Endpoint], Failure>>.value(on: loop) { completion in
+        try await CompletionWait<Result<[Endpoint], LookupError>>.value(on: loop) { completion in
             let lookup = resolve(
-                name, port: port, on: loop, modes: modes, timeout: timeout, completion: completion, file: file,
+                name, port: port, on: loop, inModes: modes, timeout: timeout, completion: completion, file: file,
                 line: line)
             // The loop keeps the look-up until the loop ends.
             return { [weak lookup] in lookup?.cancel() }
@@ -83,7 +83,7 @@ public enum HostResolver {
     }
 
     /// A function that finds the addresses of a name on a thread that it may block.
-    package typealias Finder = @Sendable (String) -> Result<[Endpoint], Failure>
+    package typealias Finder = @Sendable (String) -> Result<[Endpoint], LookupError>
 
     /// The finder of a world; `nil` for the system's resolver.
     package static let finder = WorldLocal<Finder?> { _ in nil }
@@ -92,16 +92,16 @@ public enum HostResolver {
     package static let lookups = WorldLocal<(any HostLookups)?> { _ in nil }
 
     /// Asks the system's resolver, which does not wait if `flags` accept only digits (`AI_NUMERICHOST`).
-    static func find(_ name: String, flags: Int32 = AI_ADDRCONFIG) -> Result<[Endpoint], Failure> {
+    static func find(_ name: String, flags: Int32 = AI_ADDRCONFIG) -> Result<[Endpoint], LookupError> {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_NUMERICSERV | flags
         var found: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(name, nil, &hints, &found)
         guard status == 0 else {
-            let kind: Failure.Kind =
+            let kind: LookupError.Kind =
                 rlk_is_unknown_host(status) != 0 ? .notFound : status == EAI_AGAIN ? .unavailable : .other
-            return .failure(Failure(kind, name: name, reason: String(cString: gai_strerror(status))))
+            return .failure(LookupError(kind, name: name, reason: String(cString: gai_strerror(status))))
         }
         defer { freeaddrinfo(found) }
         var addresses: [Endpoint] = []

@@ -46,13 +46,13 @@ public final class Listener {
         }
     }
     /// The number of connections that the handler received.
-    public var accepted: Int { machine.accepted }
+    public var acceptedCount: Int { machine.accepted }
     /// The number of connections refused because no descriptor was left.
-    public var refused: Int { machine.refused }
+    public var refusedCount: Int { machine.refused }
     /// The number of connections closed because their peer exceeded ``Options/peerRateLimit``.
-    public var turnedAway: Int { machine.turnedAway }
+    public var turnedAwayCount: Int { machine.turnedAway }
     /// The number of times that ``Options/rateLimit`` made connections wait.
-    public var waits: Int { machine.waits }
+    public var pauseCount: Int { machine.waits }
 
     package let loop: RunLoop
     private let system: any SystemCalls
@@ -88,14 +88,14 @@ public final class Listener {
     /// - Throws: ``SystemError``, for example with `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL`. A path is in use unless
     ///   it leads to nothing, or to a socket on which no process answers.
     public convenience init(
-        address: Endpoint, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
+        address: Endpoint, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, options: Options = Options(),
         handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         let system = WorldSystem.of(loop)
         let descriptor = try system.openListener(address, options)
         let path = address.filePath.flatMap { path in system.socketFile(at: path).map { (path, $0) } }
         try self.init(
-            descriptor, isInherited: false, path: path, on: loop, modes: modes, options: options, handler: handler,
+            descriptor, isInherited: false, path: path, on: loop, inModes: modes, options: options, handler: handler,
             file: file, line: line)
     }
 
@@ -105,18 +105,20 @@ public final class Listener {
     /// - Throws: ``SystemError`` with `EINVAL` if the descriptor is not listening; ``/RunLoopKit/DescriptorError`` if
     ///   it cannot be watched.
     public convenience init(
-        inherited descriptor: Int32, on loop: RunLoop, modes: RunLoop.Modes = .common, options: Options = Options(),
+        inherited descriptor: Int32, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
+        options: Options = Options(),
         handler: AcceptHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) throws {
         try WorldSystem.of(loop).check(
             descriptor, isA: "listening", SO_ACCEPTCONN, is: 1, otherwise: "does not listen")
         try self.init(
-            descriptor, isInherited: true, path: nil, on: loop, modes: modes, options: options, handler: handler,
+            descriptor, isInherited: true, path: nil, on: loop, inModes: modes, options: options, handler: handler,
             file: file, line: line)
     }
 
     private init(
-        _ descriptor: Int32, isInherited: Bool, path: (String, SocketFile)?, on loop: RunLoop, modes: RunLoop.Modes,
+        _ descriptor: Int32, isInherited: Bool, path: (String, SocketFile)?, on loop: RunLoop,
+        inModes modes: RunLoop.Modes,
         options: Options, handler: AcceptHandler?, file: StaticString, line: UInt32
     ) throws {
         origin = RunLoop.Origin(file: file, line: line)

@@ -9,7 +9,7 @@ package protocol ByteStream: AnyObject {
 
     /// Starts notifying the owner of readiness. Called once, and again after each ``leave()``.
     func open(
-        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
+        on loop: RunLoop, inModes modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError)
 
     /// The events that the owner waits for and receives in every pass in which the stream is ready for them.

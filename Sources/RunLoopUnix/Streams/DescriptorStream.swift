@@ -71,7 +71,7 @@ package final class DescriptorStream: ByteStream {
     private var sourceName: String { name ?? "connection" }
 
     package func open(
-        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
+        on loop: RunLoop, inModes modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
         self.interest = interest
         if isSocket { holds = system.makeHolds(for: input, on: loop, origin) }

@@ -120,7 +120,7 @@ struct FrameSourceTests {
             let loop = simulation.loop
             let frames = FrameSource()
             var changes: [Bool] = []
-            frames.wantedHandler = { changes.append($0) }
+            frames.wantedHandler = { changes.append($0.isWanted) }
             var calls = 0
             let link = DisplayLink(frames: frames) { _ in calls += 1 }
             #expect(!frames.isWanted)
@@ -257,9 +257,9 @@ struct FrameSourceTests {
     /// The changes of `hasStopped`, with their times.
     private func changes(_ loop: RunLoop, _ frames: FrameSource) -> Log<String> {
         let log = Log<String>()
-        frames.stoppedHandler = { [unowned loop, unowned frames] hasStopped in
-            #expect(hasStopped == frames.hasStopped)
-            log("\(hasStopped ? "stopped" : "on") \(loop.now.word)")
+        frames.stoppedHandler = { [unowned loop, unowned frames] source in
+            #expect(source === frames)
+            log("\(source.hasStopped ? "stopped" : "on") \(loop.now.word)")
         }
         return log
     }
@@ -337,9 +337,9 @@ struct FrameSourceTests {
             let links = (0..<3).map { _ in DisplayLink(frames: frames) { _ in } }
             for link in links { link.add(to: loop, forMode: .default) }
             var words: [String] = []
-            frames.stoppedHandler = { hasStopped in
-                words.append("\(hasStopped) \(loop.now.word)")
-                guard hasStopped else { return }
+            frames.stoppedHandler = { frames in
+                words.append("\(frames.hasStopped) \(loop.now.word)")
+                guard frames.hasStopped else { return }
                 links[0].invalidate()
                 loop.run(in: .default, until: loop.now + .seconds(2))
                 links[1].invalidate()

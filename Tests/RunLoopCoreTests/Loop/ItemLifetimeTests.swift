@@ -105,7 +105,7 @@ struct ItemLifetimeTests {
             #expect(!item.isValid)
             loop.enrol(item, .default)
             #expect(ignored == ["\(item) was added, but it is invalid; make a new one"])
-            #expect(!loop.contains(item, inMode: .default))
+            #expect(!loop.contains(item, forMode: .default))
         }
     }
 
@@ -137,9 +137,9 @@ struct ItemLifetimeTests {
             for mode in ["early", .default, .tracking] as [RunLoop.Mode] {
                 #expect(loop.isEmpty(mode) == !item.keepsAlive)
             }
-            #expect(loop.contains(item, inMode: .every))
-            #expect(loop.contains(item, inMode: "early"))
-            loop.remove(item, fromMode: [.every, .default])
+            #expect(loop.contains(item, forMode: .every))
+            #expect(loop.contains(item, forMode: "early"))
+            loop.remove(item, forMode: [.every, .default])
             #expect(loop.isEmpty("early") && loop.isEmpty(.default))
             #expect(item.loop == nil)
             loop.checkInvariants()

@@ -33,7 +33,7 @@ struct ModeTests {
             }
             let names = [modes[0], modes[63], modes[64], modes[150], modes[199]].map(\.name)
             #expect(log.entries == names.prefix(3) + ["only here"] + names.suffix(2))
-            loop.remove(timer, fromMode: RunLoop.Modes(modes[199]))
+            loop.remove(timer, forMode: RunLoop.Modes(modes[199]))
             #expect(loop.isEmpty(modes[199]))
             #expect(!loop.isEmpty(modes[198]))
             loop.checkInvariants()
@@ -132,16 +132,16 @@ struct ModeTests {
             let loop = simulation.loop
             loop.addCommonMode(.tracking)
             let direct = loop.timer(10) { _ in }
-            loop.remove(direct, fromMode: .common)
-            #expect(loop.contains(direct, inMode: .default))
+            loop.remove(direct, forMode: .common)
+            #expect(loop.contains(direct, forMode: .default))
 
             let both = loop.timer(10) { _ in }
             loop.add(both, forMode: .common)
-            #expect(loop.contains(both, inMode: [.default, .tracking, .common]))
-            loop.remove(both, fromMode: .common)
-            #expect(!loop.contains(both, inMode: .default))
-            #expect(!loop.contains(both, inMode: .tracking))
-            #expect(!loop.contains(both, inMode: .common))
+            #expect(loop.contains(both, forMode: [.default, .tracking, .common]))
+            loop.remove(both, forMode: .common)
+            #expect(!loop.contains(both, forMode: .default))
+            #expect(!loop.contains(both, forMode: .tracking))
+            #expect(!loop.contains(both, forMode: .common))
             #expect(both.isValid)
             loop.checkInvariants()
         }
@@ -153,13 +153,13 @@ struct ModeTests {
             let loop = simulation.loop
             loop.addCommonMode(.tracking)
             let timer = loop.timer(10, in: .common) { _ in }
-            loop.remove(timer, fromMode: .default)
-            #expect(!loop.contains(timer, inMode: .default))
-            #expect(loop.contains(timer, inMode: .tracking))
-            #expect(loop.contains(timer, inMode: .common))
+            loop.remove(timer, forMode: .default)
+            #expect(!loop.contains(timer, forMode: .default))
+            #expect(loop.contains(timer, forMode: .tracking))
+            #expect(loop.contains(timer, forMode: .common))
             loop.addCommonMode("panel")
-            #expect(loop.contains(timer, inMode: "panel"))
-            #expect(!loop.contains(timer, inMode: .default))
+            #expect(loop.contains(timer, forMode: "panel"))
+            #expect(!loop.contains(timer, forMode: .default))
             loop.checkInvariants()
         }
     }
@@ -170,7 +170,7 @@ struct ModeTests {
             let (loop, log) = (simulation.loop, Log<String>())
             loop.timer(10, in: .common) { _ in log("T") }
             let timer = loop.timer(10, in: .common) { _ in log("U") }
-            loop.remove(timer, fromMode: .default)
+            loop.remove(timer, forMode: .default)
             loop.run(in: .default, until: ms(20))
             #expect(log.text == "T")
             loop.addCommonMode(.tracking)
@@ -185,7 +185,7 @@ struct ModeTests {
             let (loop, log) = (simulation.loop, Log<String>())
             loop.addCommonMode(.tracking)
             let observer = loop.observe(.entry, in: .common) { log(loop.currentMode!.name) }
-            loop.remove(observer, fromMode: .default)
+            loop.remove(observer, forMode: .default)
             for mode in [RunLoop.Mode.default, .tracking] {
                 loop.perform(inModes: RunLoop.Modes(mode)) {}
                 loop.run(in: mode)
@@ -201,9 +201,9 @@ struct ModeTests {
             let loop = simulation.loop
             let direct = loop.timer(10) { _ in }
             let common = loop.timer(10, in: .common) { _ in }
-            #expect(!loop.contains(direct, inMode: .common))
-            #expect(loop.contains(common, inMode: .common))
-            #expect(loop.contains(common, inMode: .default))
+            #expect(!loop.contains(direct, forMode: .common))
+            #expect(loop.contains(common, forMode: .common))
+            #expect(loop.contains(common, forMode: .default))
         }
     }
 

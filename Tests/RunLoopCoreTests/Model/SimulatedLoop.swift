@@ -81,8 +81,8 @@ final class SimulatedLoop: ProgrammedLoop {
         }
     }
 
-    func remove(_ item: Int, from plan: ModePlan) { loop.remove(items[item]!, fromMode: modes(plan)) }
-    func contains(_ item: Int, in plan: ModePlan) -> Bool { loop.contains(items[item]!, inMode: modes(plan)) }
+    func remove(_ item: Int, from plan: ModePlan) { loop.remove(items[item]!, forMode: modes(plan)) }
+    func contains(_ item: Int, in plan: ModePlan) -> Bool { loop.contains(items[item]!, forMode: modes(plan)) }
     func invalidate(_ item: Int) { items[item]!.invalidate() }
     func isValid(_ item: Int) -> Bool { items[item]!.isValid }
 

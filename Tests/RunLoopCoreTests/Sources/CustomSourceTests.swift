@@ -101,7 +101,7 @@ struct CustomSourceTests {
             let killer = CustomSource { _ in
                 log("killer")
                 victims[0].invalidate()
-                loop.remove(victims[1], fromMode: .default)
+                loop.remove(victims[1], forMode: .default)
             }
             loop.add(killer, forMode: .default)
             killer.signal()
@@ -175,7 +175,7 @@ struct CustomSourceTests {
             let (loop, log) = (simulation.loop, Log<String>())
             let source = source(log, "S", in: loop)
             source.signal()
-            loop.remove(source, fromMode: .default)
+            loop.remove(source, forMode: .default)
             #expect(loop.isEmpty(.default))
             loop.add(source, forMode: .tracking)
             loop.run(in: .tracking, until: ms(10))
@@ -196,8 +196,8 @@ struct CustomSourceTests {
             loop.add(source, forMode: "panel")
             #expect(log.text == "+default +tracking +panel")
             log.clear()
-            loop.remove(source, fromMode: .default)
-            loop.remove(source, fromMode: .default)
+            loop.remove(source, forMode: .default)
+            loop.remove(source, forMode: .default)
             #expect(log.text == "-default")
             log.clear()
             source.invalidate()

@@ -103,7 +103,7 @@ struct DescriptorEventsTests {
             let (loop, log, pair) = (simulation.loop, Log<String>(), DescriptorPair())
             var ignored: [String] = []
             loop.trace = { if case .ignored(let what) = $0 { ignored.append(what) } }
-            loop.remove(try source(pair, .readable, log, in: loop), fromMode: .default)
+            loop.remove(try source(pair, .readable, log, in: loop), forMode: .default)
             CustomSource { _ in }.invalidate()
             #expect(ignored.isEmpty)
             _ = DescriptorSource(fileDescriptor: pair.reader, events: .readable) { _, _ in }
@@ -151,7 +151,7 @@ struct DescriptorEventsTests {
                 source.removalHandler = { removals += 1 }
                 switch way {
                 case 0: source.invalidate()
-                case 1: loop.remove(source, fromMode: .default)
+                case 1: loop.remove(source, forMode: .default)
                 default: break
                 }
                 withExtendedLifetime(pair) {}

@@ -149,7 +149,7 @@ struct DescriptorSourceTests {
             pair.write()
             loop.run(in: .tracking, until: ms(10))
             #expect(log.text == "R:tracking")
-            loop.remove(source, fromMode: .common)
+            loop.remove(source, forMode: .common)
             #expect(loop.isEmpty(.tracking))
             #expect(loop.isEmpty(.default))
             loop.checkInvariants()
@@ -218,7 +218,7 @@ struct DescriptorSourceTests {
             }
             let remover = DescriptorSource(fileDescriptor: first.reader, events: .readable) { source, _ in
                 log("remover")
-                loop.remove(victim, fromMode: .default)
+                loop.remove(victim, forMode: .default)
                 source.invalidate()
             }
             try loop.add(remover, forMode: .default)

@@ -88,7 +88,7 @@ struct ObserverTests {
             loop.observe(.beforeTimers, repeats: false) {
                 log("A")
                 victims[0].invalidate()
-                loop.remove(victims[1], fromMode: .default)
+                loop.remove(victims[1], forMode: .default)
             }
             victims.append(loop.observe(.beforeTimers, order: 1) { log("invalidated") })
             victims.append(loop.observe(.beforeTimers, order: 1) { log("removed") })
@@ -145,7 +145,7 @@ struct ObserverTests {
             loop.perform {}
             loop.run(in: .default)
             #expect(log.text == "E")
-            loop.remove(observer, fromMode: .default)
+            loop.remove(observer, forMode: .default)
             loop.perform {}
             loop.run(in: .default)
             #expect(log.text == "E")

@@ -87,7 +87,7 @@ struct RateLimitTests {
             try loop.add(source, forMode: .tracking)
             loop.run(in: .tracking, until: ms(15))
             #expect(log.text == "0 10")
-            loop.remove(source, fromMode: [.default, .tracking])
+            loop.remove(source, forMode: [.default, .tracking])
             #expect(loop.isEmpty(.default) && loop.isEmpty(.tracking))
             loop.checkInvariants()
             withExtendedLifetime(pipe) {}

@@ -96,7 +96,7 @@ struct RearmTests {
                 log(loop.now.word)
                 guard loop.now == ms(10) else { return }
                 timer.rearm(at: ms(20))
-                loop.remove(timer, fromMode: .default)
+                loop.remove(timer, forMode: .default)
             }
             #expect(loop.run(in: .default) == .finished)
             #expect(timer.isValid)

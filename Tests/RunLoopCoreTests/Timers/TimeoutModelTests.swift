@@ -152,7 +152,7 @@ private final class Trial {
 
     private func remove(_ number: Int) {
         let mode = modes[random(modes.count)]
-        loop.remove(items[number]!, fromMode: RunLoop.Modes(mode))
+        loop.remove(items[number]!, forMode: RunLoop.Modes(mode))
         entries[number]!.modes.remove(mode)
         if !entries[number]!.isScheduled { leave(number) }
     }
@@ -224,7 +224,7 @@ private final class Trial {
             let item = items[number]!
             if item.fireDate != entry.date ?? entry.lastDate { failure = "\(number) is due \(item.fireDate as Any)" }
             if item.isValid != entry.isValid { failure = "\(number) is valid: \(item.isValid)" }
-            for mode in modes where loop.contains(item, inMode: RunLoop.Modes(mode)) != entry.modes.contains(mode) {
+            for mode in modes where loop.contains(item, forMode: RunLoop.Modes(mode)) != entry.modes.contains(mode) {
                 failure = "\(number) in \(mode): \(!entry.modes.contains(mode))"
             }
         }

@@ -31,7 +31,7 @@ struct TimeoutTests {
             let session = Session { log("\(loop.now.word) \($0.fireDate == ms(20))") }
             loop.add(session, at: ms(20))
             #expect(session.fireDate == ms(20))
-            #expect(loop.contains(session, inMode: .default))
+            #expect(loop.contains(session, forMode: .default))
             #expect(loop.run(in: .default) == .finished)
             #expect(log.text == "20 true")
             #expect(session.fireDate == nil)
@@ -79,7 +79,7 @@ struct TimeoutTests {
             loop.add(session, at: ms(10), forMode: [])
             #expect(session.fireDate == nil)
             loop.add(session, at: ms(10))
-            loop.remove(session, fromMode: .default)
+            loop.remove(session, forMode: .default)
             #expect(session.fireDate == nil)
             loop.add(session, at: ms(10), forMode: [])
             #expect(session.fireDate == nil)
@@ -116,7 +116,7 @@ struct TimeoutTests {
             let session = Session { _ in log(loop.now.word) }
             loop.add(session, at: ms(10))
             loop.add(session, at: ms(20), forMode: .tracking)
-            #expect(loop.contains(session, inMode: [.default, .tracking]))
+            #expect(loop.contains(session, forMode: [.default, .tracking]))
             loop.add(session, at: ms(15))
             loop.run(in: .tracking)
             #expect(log.text == "15")

@@ -213,7 +213,7 @@ struct TimerGridTests {
             let timers = ["A", "B", "C", "D"].map { name in loop.timer(10) { _ in log(name) } }
             timers[0].fireDate = ms(10)
             loop.add(timers[1], forMode: .tracking)
-            loop.remove(timers[2], fromMode: .default)
+            loop.remove(timers[2], forMode: .default)
             loop.add(timers[2], forMode: .default)
             loop.run(in: .default)
             #expect(log.text == "B C D A")
@@ -225,7 +225,7 @@ struct TimerGridTests {
         withSimulation { simulation in
             let (loop, log) = (simulation.loop, Log<String>())
             let timers = ["A", "B", "C", "D"].map { name in loop.timer(10) { _ in log(name) } }
-            for timer in timers[0...1] { loop.remove(timer, fromMode: .default) }
+            for timer in timers[0...1] { loop.remove(timer, forMode: .default) }
             timers[0].fireDate = ms(10)
             timers[2].fireDate = ms(10)
             for timer in timers[0...1] { loop.add(timer, forMode: .default) }

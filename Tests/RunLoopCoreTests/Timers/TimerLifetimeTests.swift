@@ -102,9 +102,9 @@ struct TimerLifetimeTests {
             let loop = simulation.loop
             weak var kept: Timer?
             kept = loop.timer(10, in: [.default, .tracking]) { _ in }
-            loop.remove(kept!, fromMode: .default)
+            loop.remove(kept!, forMode: .default)
             #expect(kept != nil)
-            loop.remove(kept!, fromMode: .tracking)
+            loop.remove(kept!, forMode: .tracking)
             #expect(kept == nil)
         }
     }

@@ -19,7 +19,7 @@ struct TimerMoveTests {
                 second.timer(10, every: 10) { timer in
                     log("\(second.now.word)/\(first.now.word)")
                     guard second.now == ms(20) else { return }
-                    second.remove(timer, fromMode: .default)
+                    second.remove(timer, forMode: .default)
                     body(timer, second, first)
                 }
                 second.run(in: .default, until: ms(50))
@@ -41,7 +41,7 @@ struct TimerMoveTests {
         let text = move { timer, from, to in
             from.add(timer, forMode: .default)
             timer.fireDate = ms(25)
-            from.remove(timer, fromMode: .default)
+            from.remove(timer, forMode: .default)
             to.add(timer, forMode: .default)
         }
         #expect(text == "10/0 20/0 50/25 50/35 50/45")

@@ -30,9 +30,9 @@ struct TimerTests {
             let timer = Timer.scheduledTimer(withTimeInterval: .milliseconds(10), repeats: false) { _ in
                 log(loop.now.word)
             }
-            #expect(loop.contains(timer, inMode: .default))
-            #expect(!loop.contains(timer, inMode: .common))
-            #expect(!loop.contains(timer, inMode: .tracking))
+            #expect(loop.contains(timer, forMode: .default))
+            #expect(!loop.contains(timer, forMode: .common))
+            #expect(!loop.contains(timer, forMode: .tracking))
             loop.run()
             #expect(log.text == "10")
         }
@@ -128,12 +128,12 @@ struct TimerTests {
             let timer = first.timer(10, every: 10) { _ in log("T") }
             withSimulation { inner in
                 let second = inner.loop
-                first.remove(timer, fromMode: .default)
+                first.remove(timer, forMode: .default)
                 second.add(timer, forMode: .default)
                 second.run(in: .default, until: ms(20))
                 #expect(log.text == "T T")
                 #expect(first.isEmpty(.default))
-                second.remove(timer, fromMode: .default)
+                second.remove(timer, forMode: .default)
             }
             #expect(timer.isValid)
             first.add(timer, forMode: .default)
@@ -160,7 +160,7 @@ struct TimerTests {
                     loop.add(timer, forMode: .default)
                     timer.fireDate = ms(10)
                 }
-                loop.remove(timer, fromMode: .default)
+                loop.remove(timer, forMode: .default)
             }
         }
     }
@@ -173,7 +173,7 @@ struct TimerTests {
             withSimulation { simulation in
                 for _ in 0..<1000 { simulation.loop.timer(500) { _ in } }
                 simulation.loop.add(timer, forMode: .default)
-                simulation.loop.remove(timer, fromMode: .default)
+                simulation.loop.remove(timer, forMode: .default)
             }
             withSimulation { simulation in
                 simulation.loop.add(timer, forMode: .default)
@@ -191,8 +191,8 @@ struct TimerTests {
             let timer = loop.timer(10, every: 10) { _ in log(loop.now.word) }
             loop.add(timer, forMode: .default)
             loop.run(in: .default, until: ms(15))
-            loop.remove(timer, fromMode: .default)
-            loop.remove(timer, fromMode: .default)
+            loop.remove(timer, forMode: .default)
+            loop.remove(timer, forMode: .default)
             #expect(loop.isEmpty(.default))
             #expect(timer.isValid)
             #expect(timer.fireDate == ms(20))
@@ -210,7 +210,7 @@ struct TimerTests {
             let timer = Timer(fire: ms(10), interval: .zero, repeats: false) { _ in }
             timer.invalidate()
             loop.add(timer, forMode: .default)
-            #expect(!loop.contains(timer, inMode: .default))
+            #expect(!loop.contains(timer, forMode: .default))
             #expect(loop.isEmpty(.default))
         }
     }
@@ -270,8 +270,8 @@ struct TimerTests {
                 log("A")
                 victims[0].invalidate()
                 victims[1].fireDate = ms(30)
-                loop.remove(victims[2], fromMode: .default)
-                loop.remove(victims[3], fromMode: .default)
+                loop.remove(victims[2], forMode: .default)
+                loop.remove(victims[3], forMode: .default)
                 loop.checkInvariants()
             }
             victims = ["invalid", "moved", "removed", "elsewhere"].map { name in
@@ -319,7 +319,7 @@ struct TimerTests {
             let (loop, log) = (simulation.loop, Log<String>())
             let timer = loop.timer(10, every: 10) { timer in
                 log(loop.now.word)
-                loop.remove(timer, fromMode: .default)
+                loop.remove(timer, forMode: .default)
             }
             #expect(loop.run(in: .default) == .finished)
             #expect(timer.isValid)

@@ -580,7 +580,7 @@ struct GuestTests {
     func virtualTime() {
         withSimulation { simulation in
             let guest = simulation.loop.makeGuest()
-            #expect(throws: RunLoop.GuestError.noSystem) { try guest.descriptor }
+            #expect(throws: RunLoop.GuestError.noSystem) { try guest.fileDescriptor }
             var fired: [RunLoop.Instant] = []
             for seconds in 1...3 {
                 simulation.loop.perform(afterDelay: .seconds(seconds)) { fired.append(simulation.now) }

@@ -33,7 +33,7 @@ struct PollHost: Host {
     private let descriptor: Int32
 
     init(for guest: RunLoop.Guest) throws {
-        descriptor = try guest.descriptor
+        descriptor = try guest.fileDescriptor
     }
 
     func wait(in mode: RunLoop.Mode, _ limit: Duration) -> Bool {
@@ -47,7 +47,7 @@ final class EpollHost: Host {
 
     init(for guest: RunLoop.Guest) throws {
         var event: [UInt32] = [UInt32(POLLIN), 0, 0, 0]
-        let status = epollControl(descriptor, 1, try guest.descriptor, &event)
+        let status = epollControl(descriptor, 1, try guest.fileDescriptor, &event)
         precondition(status == 0, "epoll_ctl (errno \(errno))")
     }
 

@@ -216,7 +216,7 @@ struct ItemRemoteTests {
             let source = CustomSource()
             loop.add(source, forMode: .default)
             let remote = source.remote
-            loop.remove(source, fromMode: .default)
+            loop.remove(source, forMode: .default)
             remote.signal()
             let isSignalled = source.isSignalled
             loop.add(source, forMode: .default)

@@ -62,7 +62,7 @@ struct DocumentRulesTests {
             timer.invalidate()
             #expect(story.lines == ["0.0 owner gone"])
             #expect(token.isGone)
-            #expect(!loop.contains(timer, inMode: .default) && !loop.contains(timer, inMode: .tracking))
+            #expect(!loop.contains(timer, forMode: .default) && !loop.contains(timer, forMode: .tracking))
             #expect(loop.run(in: .default) == .finished)
             #expect(story.lines.count == 1)
         }

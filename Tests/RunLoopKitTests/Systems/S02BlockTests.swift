@@ -24,9 +24,9 @@ struct S02BlockTests {
             let loop = simulation.loop
             loop.addCommonMode(.tracking)
             let timer = Timer.scheduledTimer(withTimeInterval: .seconds(2), repeats: true) { _ in story.tell("fire") }
-            #expect(loop.contains(timer, inMode: .default))
-            #expect(!loop.contains(timer, inMode: .tracking))
-            #expect(!loop.contains(timer, inMode: .common))
+            #expect(loop.contains(timer, forMode: .default))
+            #expect(!loop.contains(timer, forMode: .tracking))
+            #expect(!loop.contains(timer, forMode: .common))
             simulation.advance(to: seconds(5))
             #expect(story.lines == ["2.0 fire", "4.0 fire"])
         }

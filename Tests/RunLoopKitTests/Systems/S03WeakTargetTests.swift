@@ -16,7 +16,7 @@ struct S03WeakTargetTests {
             #expect(timer.isValid)
             owner = nil
             #expect(!timer.isValid)
-            #expect(!simulation.loop.contains(timer, inMode: .default))
+            #expect(!simulation.loop.contains(timer, forMode: .default))
             simulation.advance(to: seconds(12))
             #expect(story.lines == ["2.0 tick 1", "4.0 tick 2", "6.0 tick 3", "7.0 owner gone"])
         }

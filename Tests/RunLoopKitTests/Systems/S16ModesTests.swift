@@ -44,10 +44,10 @@ struct S16ModesTests {
             let loop = simulation.loop
             let timer = Timer(timeInterval: .seconds(1), repeats: true) { _ in story.tell("fire") }
             loop.add(timer, forMode: .common)
-            #expect(loop.contains(timer, inMode: .default))
-            #expect(!loop.contains(timer, inMode: "panel"))
+            #expect(loop.contains(timer, forMode: .default))
+            #expect(!loop.contains(timer, forMode: "panel"))
             loop.addCommonMode("panel")
-            #expect(loop.contains(timer, inMode: "panel"))
+            #expect(loop.contains(timer, forMode: "panel"))
             loop.run(in: "panel", until: seconds(2))
             #expect(story.lines == ["1.0 fire", "2.0 fire"])
         }

@@ -217,7 +217,7 @@ struct LoopTaskTests {
     @Test("a loop of one's own lives as long as the code that uses it, and its tasks end with it")
     func structured() async throws {
         let log = Log<String>()
-        let answer = try await withLoop(named: "own") { loop in
+        let answer = try await withLoop(name: "own") { loop in
             loop.task {
                 do {
                     try await loop.clock.sleep(for: .seconds(1000))

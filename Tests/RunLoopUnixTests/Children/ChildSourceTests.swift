@@ -88,7 +88,7 @@ struct ChildSourceTests {
         let loop = RunLoop.current
         let source = ChildSource(child) { _, _ in Issue.record("it was called") }
         try loop.add(source, forMode: .default)
-        loop.remove(source, fromMode: .default)
+        loop.remove(source, forMode: .default)
         #expect(loop.run(in: .default, until: .distantPast) == .finished)
         try loop.add(source, forMode: .default)
         source.invalidate()

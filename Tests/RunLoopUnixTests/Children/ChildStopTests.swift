@@ -87,7 +87,7 @@ struct ChildStopTests {
         let begin = loop.now
         var status: ChildProcess.ExitStatus?
         try loop.add(ChildSource(child) { status = $1 }, forMode: .default)
-        try child.stop(within: .milliseconds(30), on: loop, modes: .default)
+        try child.stop(within: .milliseconds(30), on: loop, inModes: .default)
         #expect(loop.run(in: .default, until: loop.now + .seconds(60)) == .finished)
         #expect(status == .signalled(.kill, coreDumped: false) && ends(child))
         #expect(loop.now - begin >= .milliseconds(30))
@@ -99,7 +99,7 @@ struct ChildStopTests {
         let loop = RunLoop.current
         var status: ChildProcess.ExitStatus?
         try loop.add(ChildSource(child) { status = $1 }, forMode: .default)
-        try child.stop(within: .seconds(100_000), on: loop, modes: .default)
+        try child.stop(within: .seconds(100_000), on: loop, inModes: .default)
         #expect(loop.run(in: .default, until: loop.now + .seconds(60)) == .finished)
         #expect(status == .exited(7) && ends(child))
         // Harmless now.
@@ -113,7 +113,7 @@ struct ChildStopTests {
         let loop = RunLoop.current
         try loop.add(ChildSource(child) { _, _ in }, forMode: .default)
         for grace in [Duration.seconds(100_000), .milliseconds(-1), Duration(attoseconds: .max)] {
-            try child.stop(within: grace, on: loop, modes: .default)
+            try child.stop(within: grace, on: loop, inModes: .default)
         }
         #expect(loop.run(in: .default, until: loop.now + .seconds(60)) == .finished)
         #expect(child.status == .signalled(.kill, coreDumped: false))
@@ -124,7 +124,7 @@ struct ChildStopTests {
         let output = onThread { () -> Int32 in
             let child = try! family("trap '' TERM; sleep 1000 & echo; while :; do sleep 0.01; done")
             let loop = RunLoop.current
-            try! child.stop(within: loopEnds ? .seconds(100_000) : .milliseconds(1), on: loop, modes: .default)
+            try! child.stop(within: loopEnds ? .seconds(100_000) : .milliseconds(1), on: loop, inModes: .default)
             if !loopEnds { precondition(loop.run(in: .default) == .finished) }
             return dup(child.standardOutput!.fileDescriptor)
         }

@@ -70,7 +70,7 @@ private final class Bench {
     /// The latency of the name server.
     let latency = Locked(Duration.zero)
     /// The name server's answers in order; the last one repeats.
-    let answers = Locked<[Result<[String], HostResolver.Failure>]>([])
+    let answers = Locked<[Result<[String], HostResolver.LookupError>]>([])
     let questions = Locked<[RunLoop.Instant]>([])
     var listener: Listener?
     var errors: [Connection.ConnectError] = []
@@ -98,11 +98,11 @@ private final class Bench {
 
     @discardableResult
     func connect(
-        _ port: UInt16, modes: RunLoop.Modes = .common, timeout: Duration = .seconds(30),
+        _ port: UInt16, inModes modes: RunLoop.Modes = .common, timeout: Duration = .seconds(30),
         retry: Connection.Retry? = nil, keeping token: Token? = nil
     ) -> ConnectionAttempt {
         Connection.connect(
-            host: "host.test", port: port, on: simulation.loop, modes: modes, timeout: timeout, retry: retry
+            host: "host.test", port: port, on: simulation.loop, inModes: modes, timeout: timeout, retry: retry
         ) {
             $1.count
         } completion: { [self] result in
@@ -185,7 +185,7 @@ struct ConnectingToHostsTests {
             bench.connect(port)
             simulation.advance(by: .seconds(60))
             #expect(bench.peer == "[\(open6)]:\(port)")
-            #expect(other.accepted == 0 && bench.listener!.accepted == 1)
+            #expect(other.acceptedCount == 0 && bench.listener!.acceptedCount == 1)
             other.close()
         }
     }
@@ -329,7 +329,7 @@ struct ConnectingToHostsTests {
     @Test("a look-up that fails, takes too long, or finds nothing is the error")
     func lookups() throws {
         withBench([]) { simulation, bench in
-            let failure = HostResolver.Failure(.unavailable, name: "host.test", reason: "ask again")
+            let failure = HostResolver.LookupError(.unavailable, name: "host.test", reason: "ask again")
             bench.answers.withLock { $0 = [.failure(failure), .success([])] }
             for _ in 0..<2 {
                 bench.connect(1)
@@ -338,7 +338,7 @@ struct ConnectingToHostsTests {
             bench.latency.withLock { $0 = .seconds(10) }
             bench.connect(1, timeout: .seconds(3))
             simulation.runUntilIdle()
-            let kinds = bench.errors.map { error -> HostResolver.Failure.Kind? in
+            let kinds = bench.errors.map { error -> HostResolver.LookupError.Kind? in
                 if case .lookup(let failure) = error { failure.kind } else { nil }
             }
             #expect(kinds == [.unavailable, .notFound, .timedOut])
@@ -354,7 +354,7 @@ struct ConnectingToHostsTests {
     func modes() throws {
         try withBench([open4]) { simulation, bench in
             try bench.listen(at: open4)
-            bench.connect(bench.listener!.address.port!, modes: "panel")
+            bench.connect(bench.listener!.address.port!, inModes: "panel")
             simulation.advance(by: .seconds(20))
             #expect(bench.dates.isEmpty)
             #expect(simulation.loop.run(in: "panel") == .finished)
@@ -524,7 +524,7 @@ extension ConnectingToHostsTests {
                     let numbers = Locked([0.5, 0, 0.9])
                     RunLoop.RandomNumbers.source.set(
                         { UInt64(0x1p53 * numbers.withLock { $0.removeFirst() }) }, in: simulation.loop.world)
-                    let failure = HostResolver.Failure(.notFound, name: "host.test", reason: "not yet")
+                    let failure = HostResolver.LookupError(.notFound, name: "host.test", reason: "not yet")
                     bench.answers.withLock { $0.insert(.failure(failure), at: 0) }
                     let retry = retry {
                         $0.jitter = 1
@@ -598,7 +598,7 @@ extension ConnectingToHostsTests {
         @Test("an invalid name is not tried again")
         func invalidName() {
             withBench([]) { simulation, bench in
-                var kinds: [HostResolver.Failure.Kind] = []
+                var kinds: [HostResolver.LookupError.Kind] = []
                 Connection.connect(host: "", port: 1, on: simulation.loop, retry: retry()) {
                     $1.count
                 } completion: { result in

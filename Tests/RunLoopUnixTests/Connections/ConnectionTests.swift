@@ -100,7 +100,7 @@ struct ConnectionTests {
             let (one, other) = MemoryStream.pair(capacity: 3 * most)
             var reads: [(pass: Int, count: Int)] = []
             let connection = Connection(
-                one, on: loop, modes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
+                one, on: loop, inModes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
             ) { connection, bytes in
                 reads.append((loop.statistics.passes, bytes.count))
                 return bytes.count
@@ -370,7 +370,7 @@ struct ConnectionTests {
             var (received, reason) = ("", Connection.CloseReason?.none)
             let (one, other) = kind.makePair(on: loop)
             let connection = Connection(
-                one, on: loop, modes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
+                one, on: loop, inModes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
             ) { connection, bytes in
                 received += bytes.extracting(0..<1).text
                 connection.receiveAgain()
@@ -398,7 +398,7 @@ struct ConnectionTests {
             var calls = 0
             let (one, other) = MemoryStream.pair()
             let connection = Connection(
-                one, on: loop, modes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
+                one, on: loop, inModes: .common, limits: .init(), origin: RunLoop.Origin(file: #fileID, line: #line)
             ) { connection, _ in
                 calls += 1
                 if calls < 10 { connection.receiveAgain() } else { connection.finish() }
@@ -643,7 +643,7 @@ struct ConnectionTests {
                 try? connection.start()
             }
             let peer = Peer(connectedTo: listener.address)
-            simulation.settle { listener.accepted == 1 }
+            simulation.settle { listener.acceptedCount == 1 }
             var linger = linger(l_onoff: 1, l_linger: 0)
             setsockopt(peer.descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
             peer.close()
@@ -676,7 +676,7 @@ struct ConnectionTests {
             let loop = simulation.loop
             let (one, other) = makeSockets()
             var seen = ""
-            let connection = Connection(adopting: one, on: loop, modes: .tracking) { _, bytes in
+            let connection = Connection(adopting: one, on: loop, inModes: .tracking) { _, bytes in
                 seen += bytes.text
                 return bytes.count
             }

@@ -275,14 +275,14 @@ struct FinishingTests {
             var calls: [String] = []
             var text = ""
             let origin = RunLoop.Origin(file: #fileID, line: #line)
-            let connection = Connection(one, on: loop, modes: .common, limits: .init(), origin: origin) {
+            let connection = Connection(one, on: loop, inModes: .common, limits: .init(), origin: origin) {
                 text += $1.text
                 return $1.count
             }
             connection.endHandler = { _ in calls.append("end") }
             connection.closeHandler = { calls.append("\($1)") }
             try connection.start()
-            let peer = Connection(other, on: loop, modes: .common, limits: .init(), origin: origin) { $1.count }
+            let peer = Connection(other, on: loop, inModes: .common, limits: .init(), origin: origin) { $1.count }
             peer.endHandler = { peer in
                 loop.perform(afterDelay: .seconds(1)) {
                     if answers { peer.write("answer") }

@@ -19,7 +19,7 @@ struct FramingTests {
             var limits = Connection.Limits()
             limits.maximumInput = inputLimit
             let connection = Connection(
-                one, on: simulation.loop, modes: .common, limits: limits,
+                one, on: simulation.loop, inModes: .common, limits: limits,
                 origin: RunLoop.Origin(file: #fileID, line: #line), receive: framing { messages.append($1.text) })
             connection.closeHandler = { reason = $1 }
             try connection.start()

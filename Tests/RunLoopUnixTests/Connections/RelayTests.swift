@@ -24,7 +24,7 @@ private final class Relayed {
         let receivers = (0..<2).map { _ in Box<(Span<UInt8>) -> Void>() }
         ends = pairs.enumerated().map { index, pair in
             Connection(
-                pair.0, on: loop, modes: .common, limits: limits, origin: RunLoop.Origin(file: #fileID, line: #line)
+                pair.0, on: loop, inModes: .common, limits: limits, origin: RunLoop.Origin(file: #fileID, line: #line)
             ) { _, bytes in
                 receivers[index].value?(bytes)
                 return bytes.count
@@ -32,7 +32,7 @@ private final class Relayed {
         }
         let inner = pairs.map {
             Connection(
-                $0.1, on: loop, modes: .common, limits: Connection.Limits(),
+                $0.1, on: loop, inModes: .common, limits: Connection.Limits(),
                 origin: RunLoop.Origin(file: #fileID, line: #line)
             ) { _, _ in 0 }
         }
@@ -123,7 +123,7 @@ struct RelayTests {
             let peer = Box<Connection>()
             let (one, other) = MemoryStream.pair()
             let first = Connection(
-                one, on: simulation.loop, modes: .common, limits: Connection.Limits(),
+                one, on: simulation.loop, inModes: .common, limits: Connection.Limits(),
                 origin: RunLoop.Origin(file: #fileID, line: #line)
             ) { _, bytes in
                 #expect(bytes.text == "GET / and more")
@@ -132,7 +132,7 @@ struct RelayTests {
             try first.start()
             var received = ""
             peer.value = Connection(
-                other, on: simulation.loop, modes: .common, limits: Connection.Limits(),
+                other, on: simulation.loop, inModes: .common, limits: Connection.Limits(),
                 origin: RunLoop.Origin(file: #fileID, line: #line)
             ) { _, bytes in
                 received += bytes.text
@@ -163,7 +163,7 @@ struct RelayTests {
             let loop = simulation.loop
             func connection(on stream: MemoryStream) -> Connection {
                 Connection(
-                    stream, on: loop, modes: .common, limits: Connection.Limits(),
+                    stream, on: loop, inModes: .common, limits: Connection.Limits(),
                     origin: RunLoop.Origin(file: #fileID, line: #line)
                 ) { $1.count }
             }
@@ -335,7 +335,7 @@ struct RelayTests {
             let pairs = [kind.makePair(on: loop), kind.makePair(on: loop)]
             let sides = pairs.map {
                 Connection(
-                    $0.1, on: loop, modes: .common, limits: Connection.Limits(),
+                    $0.1, on: loop, inModes: .common, limits: Connection.Limits(),
                     origin: RunLoop.Origin(file: #fileID, line: #line)
                 ) { $1.count }
             }

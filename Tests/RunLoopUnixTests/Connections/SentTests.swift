@@ -114,11 +114,11 @@ struct SentTests {
                 let (one, other) = kind.makePair(on: simulation.loop)
                 let origin = RunLoop.Origin(file: #fileID, line: #line)
                 let connection = Connection(
-                    one, on: simulation.loop, modes: .common, limits: .init(), origin: origin
+                    one, on: simulation.loop, inModes: .common, limits: .init(), origin: origin
                 ) { $1.count }
                 var received: [UInt8] = []
                 let peer = Connection(
-                    other, on: simulation.loop, modes: .common, limits: .init(), origin: origin
+                    other, on: simulation.loop, inModes: .common, limits: .init(), origin: origin
                 ) { _, bytes in
                     bytes.withUnsafeBytes { received += $0 }
                     return bytes.count

@@ -39,7 +39,8 @@ struct DatagramSocketTests {
         for text in ["one", "", "three"] { #expect(client.send(text, to: server.address)) }
         simulation.settle { log.texts.count == 3 }
         #expect(log.headers.allSatisfy { $0.sender == server.address && !$0.isTruncated })
-        #expect(server.received == 3 && server.sent == 3 && client.sent == 3 && client.received == 3)
+        #expect(
+            server.receivedCount == 3 && server.sentCount == 3 && client.sentCount == 3 && client.receivedCount == 3)
         return log.texts
     }
 
@@ -178,7 +179,7 @@ struct DatagramSocketTests {
                     client.send([UInt8](repeating: 1, count: size))
                 }
             }
-            #expect(client.sent == 10)
+            #expect(client.sentCount == 10)
             client.close()
         }
         var room = [UInt8](repeating: 0, count: 65_535)
@@ -212,7 +213,7 @@ struct DatagramSocketTests {
             let texts = (0..<40).map { "\(100 + $0)" } + ["last"]
             client.sendTogether { for text in texts { client.send(text, typeOfService: 1) } }
             simulation.settle { log.texts.count == texts.count }
-            #expect(log.texts == texts && server.received == texts.count)
+            #expect(log.texts == texts && server.receivedCount == texts.count)
             #expect(log.headers.allSatisfy { !$0.isTruncated && $0.sender == client.address && $0.typeOfService == 1 })
             #expect(log.headers.map(\.length) == texts.map(\.utf8.count))
             let most = Dictionary(grouping: passes, by: { $0 }).values.map(\.count).max()
@@ -332,7 +333,7 @@ struct DatagramSocketTests {
     func pauses() throws {
         try withSimulation { simulation in
             let (loop, log) = (simulation.loop, DatagramLog())
-            let server = try DatagramSocket(address: Self.anyPort(), on: loop, modes: .tracking) {
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop, inModes: .tracking) {
                 socket, bytes, header in
                 log.receive(bytes, header)
                 if log.texts.count == 3 { socket.pauseReceiving() }

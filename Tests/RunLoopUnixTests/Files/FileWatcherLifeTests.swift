@@ -62,9 +62,9 @@ struct FileWatcherLifeTests {
                 try loop.add(watcher, forMode: .default)
                 try loop.add(signals, forMode: .default)
                 try loop.add(ends, forMode: .default)
-                loop.remove(watcher, fromMode: .default)
-                loop.remove(signals, fromMode: .default)
-                loop.remove(ends, fromMode: .default)
+                loop.remove(watcher, forMode: .default)
+                loop.remove(signals, forMode: .default)
+                loop.remove(ends, forMode: .default)
             }
             try use(true)
             #expect(ignored.isEmpty)
@@ -101,7 +101,7 @@ struct FileWatcherLifeTests {
             let watcher = try FileWatcher { _, events in names += events.map(\.name) }
             try watcher.watch(directory.path, for: .created)
             try simulation.loop.add(watcher, forMode: .default)
-            simulation.loop.remove(watcher, fromMode: .default)
+            simulation.loop.remove(watcher, forMode: .default)
             directory.write("", to: "file")
             simulation.advance(by: .seconds(1))
             #expect(names.isEmpty)
@@ -123,7 +123,7 @@ struct FileWatcherLifeTests {
             }
             try schedule()
             #expect(seen != nil)
-            if let watcher = seen { simulation.loop.remove(watcher, fromMode: .default) }
+            if let watcher = seen { simulation.loop.remove(watcher, forMode: .default) }
             #expect(seen == nil)
             try schedule()
             seen?.invalidate()
@@ -168,7 +168,7 @@ struct FileWatcherLifeTests {
         loop.add(writer, forMode: RunLoop.Modes(files))
         #expect(loop.run(in: files, until: loop.now + .seconds(30)) == .stopped)
         #expect(names == ["file"])
-        loop.remove(watcher, fromMode: RunLoop.Modes(files))
+        loop.remove(watcher, forMode: RunLoop.Modes(files))
         #expect(loop.run(in: files) == .finished)
     }
 

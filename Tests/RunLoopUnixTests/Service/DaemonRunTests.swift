@@ -73,7 +73,7 @@ struct DaemonRunTests {
         withSimulation { simulation in
             let daemon = Daemon(loop: simulation.loop, manager: manager)
             var errors = 0
-            daemon.errorHandler = { _ in errors += 1 }
+            daemon.errorHandler = { _, _ in errors += 1 }
             simulation.loop.perform(at: simulation.now + .seconds(1)) { daemon.stop() }
             #expect(daemon.run() == 0)
             #expect(errors == 2)
@@ -162,7 +162,7 @@ struct DaemonRunTests {
         withSimulation { simulation in
             let daemon = Daemon(loop: simulation.loop, manager: manager)
             var errors: [String] = []
-            daemon.errorHandler = { errors.append("\($0) \(simulation.now)") }
+            daemon.errorHandler = { errors.append("\($1) \(simulation.now)") }
             let loop = simulation.loop
             loop.perform(at: ms(1_000)) { daemon.reload() }
             loop.perform(at: ms(2_000)) { _ = receiver.messages() }

@@ -55,7 +55,9 @@ final class NotifyReceiver {
     }
 
     /// Records the times of messages, in any mode of the loop.
-    func listen(on loop: RunLoop, modes: RunLoop.Modes, _ body: @escaping (String, RunLoop.Instant) -> Void) throws {
+    func listen(on loop: RunLoop, inModes modes: RunLoop.Modes, _ body: @escaping (String, RunLoop.Instant) -> Void)
+        throws
+    {
         let source = DescriptorSource(fileDescriptor: descriptor, events: .readable) { [self] _, _ in
             for message in messages() { body(message, loop.now) }
         }

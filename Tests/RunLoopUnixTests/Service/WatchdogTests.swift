@@ -8,7 +8,7 @@ import Testing
 @Suite("The watchdog")
 struct WatchdogTests {
     private func withWatchdog(
-        modes: RunLoop.Modes = .common, watching others: (Simulation) throws -> [RunLoop.Remote] = { _ in [] },
+        inModes modes: RunLoop.Modes = .common, watching others: (Simulation) throws -> [RunLoop.Remote] = { _ in [] },
         _ body: (Simulation, Watchdog, () -> [Double]) throws -> Void
     ) throws {
         let receiver = try NotifyReceiver()
@@ -16,12 +16,12 @@ struct WatchdogTests {
         try withSimulation { simulation in
             let start = simulation.now
             var times: [Double] = []
-            try receiver.listen(on: simulation.loop, modes: [.common, "panel"]) { message, now in
+            try receiver.listen(on: simulation.loop, inModes: [.common, "panel"]) { message, now in
                 #expect(message == "WATCHDOG=1")
                 times.append((now - start) / .seconds(1))
             }
             let others = try others(simulation)
-            let watchdog = try #require(Watchdog(manager, loop: simulation.loop, modes: modes, watching: others))
+            let watchdog = try #require(Watchdog(manager, loop: simulation.loop, inModes: modes, watching: others))
             try body(simulation, watchdog) { times }
             watchdog.invalidate()
         }
@@ -33,7 +33,7 @@ struct WatchdogTests {
             #expect(watchdog.interval == .seconds(2))
             simulation.advance(by: .seconds(9))
             #expect(times() == [2, 4, 6, 8])
-            #expect(watchdog.feedings == 4)
+            #expect(watchdog.feedingCount == 4)
         }
     }
 
@@ -75,7 +75,7 @@ struct WatchdogTests {
 
     @Test("in the default mode alone, a drag counts as no progress")
     func defaultOnly() throws {
-        try withWatchdog(modes: .default) { simulation, _, times in
+        try withWatchdog(inModes: .default) { simulation, _, times in
             simulation.loop.addCommonMode(.tracking)
             simulation.drag(from: simulation.now + .seconds(3), until: simulation.now + .seconds(7))
             simulation.advance(by: .seconds(9))
@@ -181,15 +181,15 @@ struct WatchdogTests {
         try withSimulation { simulation in
             let watchdog = try #require(Watchdog(manager, loop: simulation.loop))
             var errors: [ServiceManagerError] = []
-            watchdog.errorHandler = { errors.append($0) }
+            watchdog.errorHandler = { errors.append($1) }
             for spell in 1...2 {
                 receiver.fill(manager)
                 simulation.advance(by: .seconds(9))
                 #expect(errors == Array(repeating: .busy, count: spell))
-                #expect(watchdog.feedings == spell - 1)
+                #expect(watchdog.feedingCount == spell - 1)
                 _ = receiver.messages()
                 simulation.advance(by: .seconds(2))
-                #expect(receiver.messages() == ["WATCHDOG=1"] && watchdog.feedings == spell)
+                #expect(receiver.messages() == ["WATCHDOG=1"] && watchdog.feedingCount == spell)
             }
             watchdog.invalidate()
         }

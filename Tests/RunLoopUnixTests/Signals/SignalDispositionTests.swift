@@ -20,9 +20,9 @@ struct SignalDispositionTests {
                 try! loop.add(first, forMode: .default)
                 try! loop.add(second, forMode: ["a", "b"])
                 first.invalidate()
-                loop.remove(second, fromMode: "a")
+                loop.remove(second, forMode: "a")
                 guard disposition(of: .user1) > 1 else { return false }
-                loop.remove(second, fromMode: "b")
+                loop.remove(second, forMode: "b")
                 guard disposition(of: .user1) == 1 else { return false }
                 try! loop.add(second, forMode: .default)
                 guard disposition(of: .user1) > 1 else { return false }
@@ -78,7 +78,7 @@ struct SignalDispositionTests {
                 let source = try! SignalSource(signal: .user1) { counts.append($0.count) }
                 try! loop.add(source, forMode: .default)
                 raise(SIGUSR1)
-                loop.remove(source, fromMode: .default)
+                loop.remove(source, forMode: .default)
                 try! loop.add(source, forMode: .default)
                 loop.run(in: .default, until: .distantPast)
                 raise(SIGUSR1)

@@ -112,7 +112,7 @@ struct HostResolverTests {
         arguments: [Duration.zero, .seconds(-1), Duration(attoseconds: .max), Duration(attoseconds: .min)])
     func absurdTimeout(timeout: Duration) {
         withSlowResolver { simulation, _ in
-            var result: Result<[Endpoint], HostResolver.Failure>?
+            var result: Result<[Endpoint], HostResolver.LookupError>?
             HostResolver.resolve("host.test", port: 80, on: simulation.loop, timeout: timeout) { result = $0 }
             #expect(result == nil)
             simulation.runUntilIdle()
@@ -177,7 +177,7 @@ struct HostResolverTests {
         withSlowResolver { simulation, _ in
             let loop = simulation.loop
             var answered: RunLoop.Instant?
-            HostResolver.resolve("host.test", port: 80, on: loop, modes: "panel") { _ in answered = simulation.now }
+            HostResolver.resolve("host.test", port: 80, on: loop, inModes: "panel") { _ in answered = simulation.now }
             loop.add(CustomSource(), forMode: .default)
             simulation.advance(by: .seconds(20))
             #expect(answered == nil)
@@ -189,7 +189,7 @@ struct HostResolverTests {
     @Test("an invalid name is a failure of its own kind", arguments: ["", "local\0host", "127.0.0.1\0"])
     func invalid(name: String) {
         withSlowResolver { simulation, names in
-            var kind: HostResolver.Failure.Kind?
+            var kind: HostResolver.LookupError.Kind?
             HostResolver.resolve(name, port: 80, on: simulation.loop) { result in
                 if case .failure(let failure) = result { kind = failure.kind }
             }

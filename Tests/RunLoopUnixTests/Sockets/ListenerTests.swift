@@ -203,7 +203,7 @@ struct ListenerTests {
                 #expect(eventually("an answer") { (answer = peer.receive(), answer != "").1 })
                 #expect(answer == "answer \(number)\n")
             }
-            #expect(listener.accepted == 50 && !listener.isOpen)
+            #expect(listener.acceptedCount == 50 && !listener.isOpen)
             #expect(!isUnix || access(directory["socket"], F_OK) != 0)
         }
     }
@@ -399,8 +399,8 @@ struct ListenerTests {
                 close($1); _ = $2
             }
             let peers = rests ? (0..<2).map { _ in Peer(connectedTo: address) } : []
-            simulation.settle { listener.waits == peers.count / 2 }
-            #expect(listener.isOpen && listener.waits == peers.count / 2)
+            simulation.settle { listener.pauseCount == peers.count / 2 }
+            #expect(listener.isOpen && listener.pauseCount == peers.count / 2)
         }
         let probe = socket(AF_UNIX, SocketKind.stream, 0)
         defer { close(probe) }
@@ -437,13 +437,13 @@ struct ListenerTests {
                 _ = $2
             }
             let peers = (0..<9).map { _ in Peer(connectedTo: listener.address) }
-            simulation.settle { listener.waits == 1 }
+            simulation.settle { listener.pauseCount == 1 }
             let passes = loop.statistics.passes
             simulation.advance(by: .milliseconds(999))
             #expect(loop.statistics.passes - passes < 5, "it rests meanwhile")
             simulation.advance(by: .seconds(3))
             #expect(times == [0, 0, 0, 1_000, 1_000, 1_000, 2_000, 2_000, 2_000].map { ms($0) })
-            #expect(listener.waits == 2 && listener.accepted == 9)
+            #expect(listener.pauseCount == 2 && listener.acceptedCount == 9)
             listener.close()
             withExtendedLifetime(peers) {}
         }
@@ -460,22 +460,22 @@ struct ListenerTests {
                 close($1); _ = $2
             }
             func connect(_ count: Int, from text: String = "127.0.0.1") throws {
-                let (accepted, turnedAway) = (listener.accepted, listener.turnedAway)
+                let (accepted, turnedAway) = (listener.acceptedCount, listener.turnedAwayCount)
                 let peers = try (0..<count).map { _ in
                     try Peer(connectedTo: listener.address, from: Endpoint(text, port: 0))
                 }
                 simulation.settle {
-                    listener.accepted - accepted + listener.turnedAway - turnedAway == count
+                    listener.acceptedCount - accepted + listener.turnedAwayCount - turnedAway == count
                         && peers.allSatisfy { $0.receive() == nil }
                 }
             }
             try connect(5)
-            #expect(listener.accepted == 2 && listener.turnedAway == 3)
+            #expect(listener.acceptedCount == 2 && listener.turnedAwayCount == 3)
             try connect(1, from: "127.0.0.2")
-            #expect(listener.accepted == 3 && listener.turnedAway == 3 && listener.waits == 0)
+            #expect(listener.acceptedCount == 3 && listener.turnedAwayCount == 3 && listener.pauseCount == 0)
             simulation.advance(by: .seconds(1))
             try connect(2)
-            #expect(listener.accepted == 5 && listener.turnedAway == 3)
+            #expect(listener.acceptedCount == 5 && listener.turnedAwayCount == 3)
             listener.close()
         }
     }
@@ -559,8 +559,8 @@ private func runWithoutDescriptors(pause: Duration = Listener.Options().pause) t
         limit.rlim_cur = usual
         guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { _exit(2) }
         simulation.advance(by: .milliseconds(20))
-        simulation.settle { listener.accepted + listener.refused >= 6 }
-        guard listener.accepted >= 3 || pause < .milliseconds(90), listener.isOpen else { _exit(5) }
+        simulation.settle { listener.acceptedCount + listener.refusedCount >= 6 }
+        guard listener.acceptedCount >= 3 || pause < .milliseconds(90), listener.isOpen else { _exit(5) }
         _ = peers
         _exit(0)
     }

@@ -43,7 +43,7 @@ final class MemoryStream: ByteStream {
     private var sourceName: String { name ?? "stream in memory" }
 
     func open(
-        on loop: RunLoop, modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
+        on loop: RunLoop, inModes modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
         let source = CustomSource(origin: origin) { [self] _ in
             let ready = readiness.intersection(self.interest)

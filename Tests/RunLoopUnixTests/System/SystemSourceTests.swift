@@ -37,12 +37,12 @@ struct SystemSourceTests {
                 #expect(source.name!.hasPrefix(name))
                 #expect(source.description.hasPrefix("descriptor \"\(name)"))
                 #expect(source.description.contains("SystemSourceTests.swift:"))
-                #expect(!loop.contains(source, inMode: .default))
+                #expect(!loop.contains(source, forMode: .default))
                 try add(source, to: loop)
-                #expect(loop.contains(source, inMode: .default))
+                #expect(loop.contains(source, forMode: .default))
                 source.name = "mine"
                 #expect(loop.dump().items.map(\.name) == ["mine"])
-                loop.remove(source, fromMode: .default)
+                loop.remove(source, forMode: .default)
                 #expect(source.isValid && loop.dump().items.isEmpty)
             }
             #expect(try sources().map(\.order) == [0, .max, 3])

@@ -52,7 +52,7 @@ final class EpollWorker: Worker {
 
     func add(_ guest: RunLoop.Guest) throws {
         self.guest = guest
-        watch(try guest.descriptor) { guest.run() }
+        watch(try guest.fileDescriptor) { guest.run() }
     }
 }
 

@@ -4,7 +4,7 @@ import Tasks
 
 private let executor = RunLoop.current.remote.executor()
 private let clock = RunLoop.current.remote.clock()
-private let otherThread = LoopThread { $0.add(CustomSource(), forMode: .common) }
+private let otherThread = LoopThread(name: "other")
 
 let taskWorkloads = TaskWorkloads(
     home: Home(serial: executor.serial.asUnownedSerialExecutor(), task: executor.task),

@@ -160,7 +160,7 @@ peer.add_common = { delay, number in
     loop.add(timer, forMode: .common)
     return handle(timer)
 }
-peer.remove_common = { with($0) { loop.remove($0, fromMode: .common) } }
+peer.remove_common = { with($0) { loop.remove($0, forMode: .common) } }
 
 // Virtual time.
 peer.virtual_run = { duration, arm in

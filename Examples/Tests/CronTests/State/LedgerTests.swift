@@ -23,7 +23,7 @@ struct LedgerTests {
         withSimulation(seed: seed) { simulation in
             let network = SimulatedNetwork(simulation)
             let host = network.addHost("cron", addresses: ["10.1.0.1"]) { loop in
-                let disk = LoopThread(name: "disk") { $0.add(CustomSource(), forMode: .default) }
+                let disk = LoopThread(name: "disk")
                 let log = Logger(label: "cron", factory: { _ in SwiftLogNoOpLogHandler() })
                 let ledger = try Ledger("/state/marks", on: loop, disk: disk.remote, log)
                 try ledger.load()

@@ -205,7 +205,7 @@ struct BadInputTests {
         #expect(path.line.contains("bind to \(store.path): Address already in use"))
         // In a mode that never runs: the listener only keeps the port.
         let listener = try Listener(
-            address: Endpoint("127.0.0.1", port: 0), on: .current, modes: RunLoop.Modes(RunLoop.Mode("unused"))
+            address: Endpoint("127.0.0.1", port: 0), on: .current, inModes: RunLoop.Modes(RunLoop.Mode("unused"))
         ) { _, descriptor, _ in close(descriptor) }
         defer { listener.close() }
         let port = try #require(listener.address.port)

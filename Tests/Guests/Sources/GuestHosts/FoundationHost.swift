@@ -14,7 +14,7 @@ final class FoundationHost: Host {
 
     init(_ guest: RunLoop.Guest) throws {
         self.guest = guest
-        watch = DispatchSource.makeReadSource(fileDescriptor: try guest.descriptor, queue: .main)
+        watch = DispatchSource.makeReadSource(fileDescriptor: try guest.fileDescriptor, queue: .main)
         watch.setEventHandler { [unowned self] in
             result = guest.run(in: mode)
         }

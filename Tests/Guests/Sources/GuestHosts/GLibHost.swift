@@ -45,7 +45,7 @@ final class GLibHost: Host {
         let base = g_source_new(Self.functions, guint(MemoryLayout<Source>.size))!
         source = UnsafeMutableRawPointer(base).assumingMemoryBound(to: Source.self)
         source.pointee.host = .passUnretained(self)
-        source.pointee.tag = g_source_add_unix_fd(base, try guest.descriptor, G_IO_IN)
+        source.pointee.tag = g_source_add_unix_fd(base, try guest.fileDescriptor, G_IO_IN)
         // A handler of ours may run the context.
         g_source_set_can_recurse(base, 1)
         g_source_attach(base, nil)

@@ -13,7 +13,7 @@ final class LibuvHost: Host {
 
     init(_ guest: RunLoop.Guest) throws {
         self.guest = guest
-        uv_poll_init(loop, poll, try guest.descriptor)
+        uv_poll_init(loop, poll, try guest.fileDescriptor)
         uv_prepare_init(loop, before)
         let this = Unmanaged.passUnretained(self).toOpaque()
         poll.pointee.data = this

@@ -59,7 +59,7 @@ public final class WebDaemon {
     /// - Throws: ``Refused`` if the daemon cannot start.
     public func run() throws -> Int32 {
         defer { end() }
-        daemon.errorHandler = { [log] error in log.warning("\(error)") }
+        daemon.errorHandler = { [log] _, error in log.warning("\(error)") }
         for remark in daemon.manager.remarks { log.info("\(remark)") }
         // Before any work that takes time: a signal that arrives meanwhile waits for the loop to run.
         do {

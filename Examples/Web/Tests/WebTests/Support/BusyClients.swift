@@ -11,9 +11,7 @@ final class BusyClients: @unchecked Sendable {
     init(port: Int, count: Int) {
         failures = .init(repeating: [], count: count)
         answers = .init(repeating: 0, count: count)
-        threads = (0..<count).map { number in
-            LoopThread(name: "client \(number)") { $0.add(CustomSource(), forMode: .default) }
-        }
+        threads = (0..<count).map { LoopThread(name: "client \($0)") }
         for (number, thread) in threads.enumerated() {
             thread.remote.perform { [self] loop in next(number, nil, port, loop) }
         }

@@ -2,7 +2,7 @@ internal import RunLoopCore
 
 /// Operations that no order explains: the longest legal order, the operations that cannot come after it, and a drawing.
 /// A `Sendable` value.
-public struct IllegalHistory: Error, Sendable, Hashable, CustomStringConvertible {
+public struct HistoryError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The part of the state that the operations concern, from the model's `part(of:)`.
     public let part: String?
 

@@ -2,7 +2,7 @@ public import RunLoopCore
 
 extension Simulation {
     /// An error thrown by the program of a host: the fault of a simulation if the host may not fail. `Sendable`.
-    public struct HostFailure: Error, Sendable, CustomStringConvertible {
+    public struct HostError: Error, Sendable, CustomStringConvertible {
         /// The name of the host.
         public let host: String
         /// The time when the host's program threw.
