@@ -76,6 +76,8 @@ int rlk_start_thread(pthread_t *thread, void *(*run)(void *), void *context) {
     return status;
 }
 
+int rlk_join_if_ended(pthread_t thread) { return pthread_tryjoin_np(thread, NULL) == 0; }
+
 void rlk_end_thread(void) { longjmp(*first_frame, 1); }
 
 // Not by its number, which on a fiber is the carrier's.

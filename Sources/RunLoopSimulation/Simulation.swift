@@ -87,6 +87,7 @@ private func withSimulation<Result, Failure: Error>(
         // Deinits may have started other threads.
         timeline.close(from: timeline.main)
         simulation.letGoOfWorlds()
+        timeline.joinThreads()
         RunLoop.install(previous)
     }
     return try body(simulation)

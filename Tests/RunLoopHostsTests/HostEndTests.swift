@@ -70,6 +70,25 @@ struct HostEndTests {
         #expect(failure.map { "\($0)".contains("task \"tries\"") && "\($0)".contains("continues for ever") } == true)
     }
 
+    @Test("when a simulation returns, the system has ended the threads of its hosts, with their local memory")
+    func localMemory() {
+        let released = Counter()
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            for name in ["returns", "stays", "killed"] {
+                let host = network.addHost(name) { loop in
+                    LocalMemory.make(countedBy: released)
+                    if name == "returns" { return }
+                    loop.add(CustomSource(), forMode: .default)
+                }
+                if name == "killed" { simulation.loop.perform(at: seconds(1)) { host.crash() } }
+            }
+            simulation.advance(by: .seconds(10))
+        }
+        // A killed thread runs nothing more of the program.
+        #expect(released.value == 2)
+    }
+
     @Test("an exploration reports a task of a host that tries for ever as a leak")
     func leaks() {
         let result = Exploration(schedules: 4).run { simulation in

@@ -14,6 +14,26 @@ private func overload(_ loop: RunLoop, _ simulation: Simulation) {
 
 @Suite("A simulation never hangs in silence: it ends, or says who waits for whom", .timeLimit(.minutes(5)))
 struct SimulationEndTests {
+    @Test("when a simulation returns, the system has ended its threads, with their local memory")
+    func localMemory() {
+        let released = Counter()
+        withSimulation { simulation in
+            for end in 1...3 {
+                _ = LoopThread(name: "thread \(end)") { loop in
+                    LocalMemory.make(countedBy: released)
+                    // The last one is ended by the simulation.
+                    if end < 3 {
+                        loop.perform(at: seconds(Double(end))) {}
+                    } else {
+                        loop.add(CustomSource(), forMode: .default)
+                    }
+                }
+            }
+            simulation.advance(by: .seconds(10))
+        }
+        #expect(released.value == 3)
+    }
+
     // MARK: The limit of runUntilIdle
 
     @Test("work beyond the limit of runUntilIdle is finished")

@@ -27,6 +27,9 @@ void rlk_set_thread_tape(void *tape);
 /// Starts a thread; returns 0 or the reason. `rlk_end_thread` can end it from any of its frames.
 int rlk_start_thread(pthread_t *thread, void *(*run)(void *), void *context);
 
+/// Joins a thread if the system has ended it, with its thread-local memory; returns 1 then.
+int rlk_join_if_ended(pthread_t thread);
+
 /// Ends the calling thread, which `rlk_start_thread` has started, as if its function had returned. Its frames are
 /// abandoned: the objects that they hold are not released, and code that waits for their end does not run.
 void rlk_end_thread(void) __attribute__((noreturn));

@@ -128,10 +128,6 @@ public final class LoopThread: Sendable {
         seat.wasTaken(by: handle)
     }
 
-    deinit {
-        handle.detach()
-    }
-
     /// Asks the thread to end. Every run of its loop ends at the end of its pass, nested ones too, and a run that
     /// begins later makes a single pass. Blocks posted before the stop still run; posts after that pass are refused, so
     /// that the thread ends however fast others post. Returns at once. Any thread.
@@ -153,10 +149,12 @@ public final class LoopThread: Sendable {
         handle.join()
     }
 
-    /// Suspends the task until the thread has ended; no thread is blocked. Cancelling the task does not end the wait;
-    /// ``stop()`` does. Any thread.
+    /// Suspends the task until the thread has ended. No thread is blocked, except for the moment in which the system
+    /// releases the ended thread's local memory. Cancelling the task does not end the wait; ``stop()`` does. Any thread.
     public nonisolated(nonsending) func ended() async {
         await JobGate(end).pass()
+        // A simulation joins its threads itself, and a replayed thread may need its turn to leave.
+        if !seat.world.isRepeatable { handle.join() }
     }
 }
 

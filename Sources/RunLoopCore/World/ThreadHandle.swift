@@ -1,11 +1,21 @@
+internal import CShims
 internal import Glibc
 
 /// A thread of the system, until it has been joined or detached. Any thread.
+///
+/// A thread that has run its function still runs the destructors of its thread-local memory. A process that exits
+/// meanwhile may crash: OpenSSL, for one, frees at the exit what the destructor of another thread is about to use.
+/// Joining waits for that too.
 package final class ThreadHandle: Sendable {
     private let thread: Locked<pthread_t?>
 
     init(_ thread: pthread_t) {
         self.thread = Locked(thread)
+    }
+
+    /// Detaches the thread, so that it ends without being joined.
+    deinit {
+        detach()
     }
 
     /// Indicates whether the thread has been joined or detached.
@@ -14,6 +24,16 @@ package final class ThreadHandle: Sendable {
     /// Waits for the thread's end. Harmless when repeated.
     package func join() {
         thread.withLock { if let thread = $0.take() { pthread_join(thread, nil) } }
+    }
+
+    /// Joins the thread if it has ended already. May wait for another thread that is joining it.
+    ///
+    /// - Returns: whether the thread has been joined or detached.
+    package func joinIfEnded() -> Bool {
+        thread.withLock { thread in
+            if let system = thread, rlk_join_if_ended(system) != 0 { thread = nil }
+            return thread == nil
+        }
     }
 
     /// Lets the thread end without being joined. Harmless when repeated.

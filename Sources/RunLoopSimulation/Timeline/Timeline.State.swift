@@ -54,6 +54,8 @@ extension Timeline {
         var threadCount = 0
         /// The names of threads that were ended where they were, and never release their locks, by the locks' numbers.
         var endedThreads: [Int32: String] = [:]
+        /// The threads whose end in the system has not been awaited yet.
+        var unjoinedThreads: [Thread] = []
         var agenda = Agenda()
         /// The time before which nothing on the agenda happens.
         var nextEvent = RunLoop.Instant.distantFuture

@@ -136,10 +136,13 @@ extension Timeline {
         /// `true` if this is the calling thread, in its own turn.
         var isCurrent: Bool { !isParked && system == pthread_self() }
 
-        /// `true` once the thread has ended and its end need not be awaited any more.
-        var isGone: Bool {
-            if case .ended = rest { handle!.isReleased } else { false }
+        /// `true` once the thread has left the simulation.
+        var hasEnded: Bool {
+            if case .ended = rest { true } else { false }
         }
+
+        /// `true` once the thread has ended and its end need not be awaited any more.
+        var isGone: Bool { hasEnded && handle!.isReleased }
 
         /// Prepares to pass on the turn. Called by the thread itself.
         func park() { isParked = true }
@@ -174,7 +177,7 @@ extension Timeline {
             // A thread that neither waits nor is the calling one runs a simulation of its own.
             let rests = isParked && system != pthread_self()
             rlk_stop_fiber(fiber, rests ? 1 : 0)
-            if rests { handle?.join() } else { handle?.detach() }
+            if rests { handle?.join() } else if system != pthread_self() { handle?.detach() }
         }
 
         // MARK: Watched descriptors

@@ -126,11 +126,21 @@ final class Timeline: Sendable {
         thread.takeFirstTurn()
     }
 
-    /// Keeps the handle of a thread, which is needed if its process is killed.
+    /// Keeps the handle of a thread, to join it at the end of the simulation at the latest, or when its process is
+    /// killed. Joins threads that have ended meanwhile.
     func keep(_ handle: ThreadHandle, of thread: Thread) {
-        guard !thread.process.isTest else { return }
-        state.withLock { _ in
+        let ended = state.withLock { state in
             thread.handle = handle
+            let ended = state.unjoinedThreads.filter(\.hasEnded)
+            state.unjoinedThreads.removeAll(where: \.hasEnded)
+            state.unjoinedThreads.append(thread)
+            return ended
+        }
+        // Not under the lock, which the destructors of a thread's local memory may need.
+        let ending = ended.filter { !$0.handle!.joinIfEnded() }
+        state.withLock { state in
+            state.unjoinedThreads += ending
+            guard !thread.process.isTest else { return }
             thread.process.threads.removeAll { $0.isGone }
             thread.process.threads.append(thread)
         }
@@ -239,6 +249,15 @@ final class Timeline: Sendable {
         while let other = state.withLock({ $0.livingThreads.first { $0 !== own } }) {
             join(other, from: own)
         }
+    }
+
+    /// Waits until the system has ended the threads that have left the simulation, with their thread-local memory.
+    func joinThreads() {
+        let ended = state.withLock { state in
+            defer { state.unjoinedThreads = [] }
+            return state.unjoinedThreads
+        }
+        for thread in ended { thread.handle!.join() }
     }
 
     /// Makes every wait of a process's threads end at once as starved, so that they can end.

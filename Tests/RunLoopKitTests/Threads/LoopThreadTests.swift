@@ -15,6 +15,26 @@ struct LoopThreadTests {
         #expect(ran.isSet)
     }
 
+    @Test("an end that is awaited covers the thread's local memory, which a library may need until the process exits")
+    func localMemory() async throws {
+        let released = Counter()
+        try await withLoop { _ in LocalMemory.make(countedBy: released) }
+        #expect(released.value == 1)
+        let thread = LoopThread { _ in LocalMemory.make(countedBy: released) }
+        await thread.ended()
+        #expect(released.value == 2)
+        let pool = LoopThreadPool(name: "local", maximumThreads: 1)
+        let called = Flag()
+        DeliveryQueue.pool(pool).asyncAfter(.zero) {
+            LocalMemory.make(countedBy: released)
+            called.set()
+        }
+        #expect(eventually("the pool has called") { called.isSet })
+        pool.stop()
+        await pool.ended()
+        #expect(released.value == 3)
+    }
+
     @Test("a stopped thread ends although another posts faster than it runs; every block it accepted has run")
     func flood() {
         let (accepted, ran) = (Counter(), Counter())
