@@ -9,6 +9,7 @@ import Foundation
 struct Page: Decodable {
     struct Identifier: Decodable { var url: String }
     struct Metadata: Decodable { var symbolKind: String? }
+    struct Reference: Decodable { var deprecated: Bool? }
     struct Section: Decodable {
         var title: String?
         var generated: Bool?
@@ -18,6 +19,7 @@ struct Page: Decodable {
     var identifier: Identifier
     var metadata: Metadata
     var topicSections: [Section]?
+    var references: [String: Reference]?
 
     /// The path below the site's `documentation`.
     var path: String { identifier.url.components(separatedBy: "/documentation/").last! }
@@ -31,9 +33,15 @@ struct Page: Decodable {
         // DocC keeps this one beside a page's groups: members that the standard library's protocols ask for.
         let ungrouped = generated.filter { $0.title != "Default Implementations" }
         // The cases of an enumeration are one group by nature.
-        let members = ungrouped.filter { $0.title != "Enumeration Cases" }.flatMap(\.identifiers)
+        let members = current(ungrouped.filter { $0.title != "Enumeration Cases" })
         guard isProduct || hasGroups || members.count > 12 else { return [] }
-        return ungrouped.flatMap(\.identifiers).map { $0.components(separatedBy: "/documentation/").last! }
+        return current(ungrouped).map { $0.components(separatedBy: "/documentation/").last! }
+    }
+
+    /// The symbols of sections, without former names, which belong to no group: the compiler leads from them to the new
+    /// ones.
+    private func current(_ sections: [Section]) -> [String] {
+        sections.flatMap(\.identifiers).filter { references?[$0]?.deprecated != true }
     }
 
     /// The file whose Topics have the groups of this page.

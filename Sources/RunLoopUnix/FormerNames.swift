@@ -154,6 +154,10 @@ extension Listener {
     @available(*, deprecated, renamed: "acceptedCount")
     public var accepted: Int { acceptedCount }
 
+    /// The former name of ``refusedCount``.
+    @available(*, deprecated, renamed: "refusedCount")
+    public var refused: Int { refusedCount }
+
     /// The former name of ``turnedAwayCount``.
     @available(*, deprecated, renamed: "turnedAwayCount")
     public var turnedAway: Int { turnedAwayCount }

@@ -1,7 +1,7 @@
 extension RunLoop {
     /// A run loop as the guest of another library's loop, its *host*, on the same thread.
     ///
-    /// The host waits for both: it polls ``descriptor`` for reading, beside its own, and calls ``run(in:)`` when it is
+    /// The host waits for both: it polls ``fileDescriptor`` for reading, beside its own, and calls ``run(in:)`` when it is
     /// readable.
     ///
     /// ```swift
