@@ -9,14 +9,19 @@ internal import RunLoopUnix
 final class ListeningChannel: LoopChannel, @unchecked Sendable {
     private let children: any EventLoopGroup
     private let layer: StreamChannel.Layer?
+    private let served: ServedChannels
     private var listener: Listener?
     private var options = Listener.Options()
 
     /// - Parameters:
     ///   - children: the event loops of the connections, in turn.
     ///   - layer: wraps each connection's stream in another, such as TLS.
-    init(on eventLoop: RunLoopEventLoop, children: any EventLoopGroup, under layer: StreamChannel.Layer?) {
-        (self.children, self.layer) = (children, layer)
+    ///   - served: keeps the channels of the connections.
+    init(
+        on eventLoop: RunLoopEventLoop, children: any EventLoopGroup, under layer: StreamChannel.Layer?,
+        served: ServedChannels
+    ) {
+        (self.children, self.layer, self.served) = (children, layer, served)
         // Limits the connections that still reach a handler after it stops reading.
         options.budget = 4
         super.init(on: eventLoop)
@@ -101,13 +106,16 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
 
     /// Begins a connection that has passed through the handlers of the pipeline.
     override func channelRead0(_ data: NIOAny) {
-        if let channel = tryUnwrapData(data, as: (any Channel).self) { Self.begin(channel) }
+        if let channel = tryUnwrapData(data, as: (any Channel).self) { Self.begin(channel, served) }
     }
 
     /// Makes a connection's channel active.
-    static func begin(_ channel: any Channel) {
+    static func begin(_ channel: any Channel, _ served: ServedChannels) {
         guard let channel = channel as? StreamChannel else { return }
         channel.loopOfChannel.onLoop { channel.registerAlreadyConfigured0(promise: nil) }
+        // At once, so that a server that has closed its listener and quiesces waits for it; and behind that block, so that
+        // the channel's handlers hear of the end after the beginning.
+        served.add(channel)
     }
 
     // MARK: Closing

@@ -30,6 +30,7 @@ public final class RunLoopServerBootstrap {
     private var initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
     private var layer: StreamChannel.Layer?
     private var childInitializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
+    private let served = ServedChannels()
 
     /// - Parameters:
     ///   - group: the event loop that accepts connections, or a group that contains it.
@@ -167,9 +168,10 @@ public final class RunLoopServerBootstrap {
         _ childInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>, begin: @escaping Beginning
     ) -> EventLoopFuture<NIOAsyncChannel<Output, Never>> {
         let accepted = Locked<NIOAsyncChannel<Output, Never>?>(nil)
-        return listen(begin) { [childOptions] channel in
+        return listen(begin) { [childOptions, served] channel in
             try channel.pipeline.syncOperations.addHandler(
-                AcceptingHandler(options: childOptions, initializer: childInitializer, isForTasks: true))
+                AcceptingHandler(
+                    options: childOptions, initializer: childInitializer, served: served, isForTasks: true))
             var configuration = NIOAsyncChannel<Output, Never>.Configuration()
             if let strategy { configuration.backPressureStrategy = strategy }
             let channel = try NIOAsyncChannel<Output, Never>(
@@ -182,15 +184,38 @@ public final class RunLoopServerBootstrap {
         }
     }
 
+    // MARK: The end
+
+    /// Asks the connections of all listeners of this bootstrap to finish, each by a `ChannelShouldQuiesceEvent`.
+    ///
+    /// SwiftNIO's handlers for HTTP obey the event: they answer what has been asked, and close. A connection whose
+    /// handlers do not know it stays until it closes otherwise. A connection that comes later gets the event too, but
+    /// close the listeners first, with `close(mode: .input)`.
+    ///
+    /// Takes the place of `ServerQuiescingHelper` in swift-nio-extras. The thread that uses the bootstrap; O(n log n).
+    ///
+    /// - Returns: a future that succeeds when no connection is open.
+    public func quiesce() -> EventLoopFuture<Void> {
+        let promise = RunLoopEventLoop.of(group).makePromise(of: Void.self)
+        served.quiesce(promise)
+        return promise.futureResult
+    }
+
+    /// Closes the open connections of all listeners of this bootstrap at once: output that a peer has not accepted is
+    /// lost. Returns at once. The thread that uses the bootstrap; O(n log n).
+    public func closeConnections() {
+        served.closeAll()
+    }
+
     // MARK: The listener
 
     private typealias Beginning = @Sendable (ListeningChannel, EventLoopPromise<Void>) throws -> Void
 
     private func listen(begin: @escaping Beginning) -> EventLoopFuture<any Channel> {
         let (options, initializer) = (childOptions, childInitializer ?? { $0.eventLoop.makeSucceededVoidFuture() })
-        return listen(begin) { channel in
+        return listen(begin) { [served] channel in
             try channel.pipeline.syncOperations.addHandler(
-                AcceptingHandler(options: options, initializer: initializer, isForTasks: false))
+                AcceptingHandler(options: options, initializer: initializer, served: served, isForTasks: false))
         }
     }
 
@@ -200,9 +225,9 @@ public final class RunLoopServerBootstrap {
     ) -> EventLoopFuture<any Channel> {
         let eventLoop = RunLoopEventLoop.of(group)
         let (options, initializer) = (options, initializer)
-        let (childGroup, layer) = (childGroup, layer)
+        let (childGroup, layer, served) = (childGroup, layer, served)
         return eventLoop.flatSubmit {
-            let channel = ListeningChannel(on: eventLoop, children: childGroup, under: layer)
+            let channel = ListeningChannel(on: eventLoop, children: childGroup, under: layer, served: served)
             return channel.prepare(options, initializer) {
                 eventLoop.makeCompletedFuture { try addHandler(channel) }
                     .flatMap { channel.register() }
@@ -239,6 +264,7 @@ private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler, C
 
     private let options: ChannelOptions.Storage
     private let initializer: @Sendable (any Channel) -> EventLoopFuture<Output>
+    private let served: ServedChannels
     /// True if the initializer's result is passed on instead of the channel.
     private let isForTasks: Bool
     /// The number of connections that are being prepared.
@@ -248,9 +274,9 @@ private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler, C
 
     init(
         options: ChannelOptions.Storage, initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>,
-        isForTasks: Bool
+        served: ServedChannels, isForTasks: Bool
     ) {
-        (self.options, self.initializer, self.isForTasks) = (options, initializer, isForTasks)
+        (self.options, self.initializer, self.served, self.isForTasks) = (options, initializer, served, isForTasks)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -295,7 +321,7 @@ private final class AcceptingHandler<Output: Sendable>: ChannelInboundHandler, C
         context.fireChannelRead(NIOAny(output))
         // The listener's own event has come already.
         context.fireChannelReadComplete()
-        ListeningChannel.begin(channel)
+        ListeningChannel.begin(channel, served)
     }
 }
 #endif

@@ -5,6 +5,7 @@ import RunLoopHosts
 import RunLoopKit
 import RunLoopNIO
 import RunLoopSimulation
+import RunLoopUnix
 import TestSupport
 import Testing
 
@@ -103,6 +104,27 @@ private final class Talker: ChannelInboundHandler {
     }
 }
 
+/// Closes its channel a second after it was asked to finish, or never.
+private final class Finisher: ChannelInboundHandler {
+    typealias InboundIn = NIOCore.ByteBuffer
+
+    private let closes: Bool
+    private let log: Log<String>
+
+    init(closes: Bool, _ log: Log<String>) {
+        (self.closes, self.log) = (closes, log)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is ChannelShouldQuiesceEvent else { return context.fireUserInboundEventTriggered(event) }
+        let tenths = RunLoop.current.now.nanoseconds / 100_000_000
+        log("\(context.channel.isActive ? "asked" : "too early") \(tenths)")
+        guard closes else { return }
+        let context = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: .seconds(1)) { context.value.close(promise: nil) }
+    }
+}
+
 @Suite("SwiftNIO's handlers in the simulated world")
 struct SimulatedTests {
     /// Serves HTTP on a host, to which a client on another host sends requests, and returns the client's log.
@@ -187,6 +209,45 @@ struct SimulatedTests {
         #expect(bodies == expected + "closed")
         #expect(converse(seed: 7, link: link) == log)
         #expect(converse(seed: 8, link: link) != log)
+    }
+
+    @Test(
+        "a server that quiesces asks each connection once, also one that comes later, and waits for the last to close",
+        arguments: [true, false])
+    func quiescing(closes: Bool) {
+        let log = Log<String>()
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            network.addHost("server") { loop in
+                let group = RunLoopEventLoopGroup(try LoopGroup(count: 2))
+                let bootstrap = RunLoopServerBootstrap(group: loop.nio, childGroup: group)
+                    .childChannelInitializer { channel in
+                        channel.closeFuture.whenComplete { _ in log("closed") }
+                        return channel.eventLoop.makeCompletedFuture {
+                            try channel.pipeline.syncOperations.addHandler(Finisher(closes: closes, log))
+                        }
+                    }
+                bootstrap.bind(host: "0.0.0.0", port: 7).whenFailure { Issue.record("\($0)") }
+                for second in [2, 4] as [Double] {
+                    loop.perform(at: seconds(second)) {
+                        bootstrap.quiesce().whenSuccess {
+                            log("none left at \(RunLoop.current.now.nanoseconds / 100_000_000)")
+                        }
+                    }
+                }
+                if !closes { loop.perform(at: seconds(5)) { bootstrap.closeConnections() } }
+            }
+            for delay in [0.5, 0.5, 0.5, 2.5] {
+                simulation.loop.perform(at: seconds(delay)) {
+                    RunLoopClientBootstrap(group: simulation.loop.nio).connect(host: "server", port: 7)
+                        .whenFailure { Issue.record("\($0)") }
+                }
+            }
+            simulation.advance(by: .seconds(20))
+        }
+        let ends = closes ? ["none left at 35", "none left at 40"] : ["none left at 50", "none left at 50"]
+        let expected = ["asked 20", "asked 20", "asked 20", "asked 25", "closed", "closed", "closed", "closed"] + ends
+        #expect(log.entries == expected)
     }
 
     @Test("a port without a listener refuses")

@@ -14,7 +14,6 @@ final class Census: Sendable {
     private struct State {
         var total = 0
         var peers: [String: Int] = [:]
-        var emptyHandler: (@Sendable () -> Void)?
     }
     private let state = Mutex(State())
 
@@ -38,21 +37,10 @@ final class Census: Sendable {
     }
 
     func leave(_ peer: String) {
-        let handler = state.withLock { state in
+        state.withLock { state in
             state.total -= 1
             state.peers[peer]! -= 1
             if state.peers[peer] == 0 { state.peers[peer] = nil }
-            return state.total == 0 ? state.emptyHandler.take() : nil
         }
-        handler?()
-    }
-
-    /// Calls a block once no connection is open.
-    func whenEmpty(_ body: @escaping @Sendable () -> Void) {
-        let isEmpty = state.withLock { state in
-            if state.total > 0 { state.emptyHandler = body }
-            return state.total == 0
-        }
-        if isEmpty { body() }
     }
 }

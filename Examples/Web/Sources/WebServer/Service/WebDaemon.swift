@@ -83,8 +83,8 @@ public final class WebDaemon {
         // Last, when everything that it needs has started. A client of an inherited socket may have waited for it, and is
         // answered on another thread before `listen` returns.
         site.isReady = true
-        let listener = try listen()
-        connectStages(listener)
+        let (bootstrap, listener) = try listen()
+        connectStages(bootstrap, listener)
         let status = daemon.run()
         log.info("stopped")
         return status
@@ -118,7 +118,7 @@ public final class WebDaemon {
         log.info("the key of the page /console is in \(path).key")
     }
 
-    private func listen() throws -> any Channel {
+    private func listen() throws -> (RunLoopServerBootstrap, any Channel) {
         let group = RunLoopEventLoopGroup(loops)
         let bootstrap = RunLoopServerBootstrap(group: group.eventLoops[0], childGroup: group)
             .childChannelInitializer { [site] channel in
@@ -136,7 +136,7 @@ public final class WebDaemon {
                 }
             }
             log.info("listening on \(listener.localAddress.map { "\($0)" } ?? "-")")
-            return listener
+            return (bootstrap, listener)
         } catch {
             throw Refused(description: "cannot listen: \(error)", status: Status.unavailable)
         }
@@ -148,11 +148,7 @@ public final class WebDaemon {
         let limits = site.limits
         let admission = site.census.enter(peer, limits)
         site.measures.connections.record(site.census.count)
-        let open = RunLoop.current[OpenChannels.ofLoop]
-        let number = open.add(channel)
-        let bound = NIOLoopBound(open, eventLoop: channel.eventLoop)
         channel.closeFuture.whenComplete { _ in
-            bound.value.remove(number)
             site.census.leave(peer)
             site.measures.connections.record(site.census.count)
         }
@@ -172,21 +168,21 @@ public final class WebDaemon {
 
     // MARK: Stopping and reloading
 
-    private func connectStages(_ listener: any Channel) {
+    private func connectStages(_ bootstrap: RunLoopServerBootstrap, _ listener: any Channel) {
         daemon.onReload(name: "limits and certificates") { [unowned self] in
             do { try configure() } catch { log.error("not reloaded: \(error)") }
         }
-        daemon.onStop(.stopAccepting, name: "listener") { [loops, site] done in
+        daemon.onStop(.stopAccepting, name: "listener") { [site] done in
             site.isReady = false
-            // The connections that wait are accepted; each loop has prepared its own when it comes to its block.
-            listener.close(mode: .input).whenComplete { _ in loops.performOnEach({ _ in }, completion: { done() }) }
+            // The connections that wait are accepted.
+            listener.close(mode: .input).whenComplete { _ in done() }
         }
-        daemon.onStop(.drain, name: "connections") { [loops, site] done in
-            loops.performOnEach({ $0[OpenChannels.ofLoop].quiesce() }, completion: { site.census.whenEmpty { done() } })
+        daemon.onStop(.drain, name: "connections") { done in
+            bootstrap.quiesce().whenComplete { _ in done() }
         }
-        daemon.onStop(.exit, name: "connections") { [loops, site, log] done in
+        daemon.onStop(.exit, name: "connections") { [site, log] in
             if site.census.count > 0 { log.warning("closing \(site.census.count) connections before their end") }
-            loops.performOnEach({ $0[OpenChannels.ofLoop].closeAll() }, completion: { done() })
+            bootstrap.closeConnections()
         }
     }
 
