@@ -246,6 +246,8 @@ public final class Listener {
             watch()
         }
         timer.name = source.flatMap(\.name).map { "pause of \($0)" }
+        // A listener that finishes accepts during a pause, and may pause again.
+        resumption?.invalidate()
         resumption = timer
         loop.add(timer, forMode: modes)
     }

@@ -318,6 +318,30 @@ struct ListenerTests {
         }
     }
 
+    @Test("a listener that finishes during a pause, and pauses again, leaves no timer in its loop")
+    func finishDuringPause() throws {
+        try withSimulation { simulation in
+            let loop = simulation.loop
+            var errors = 0
+            var listener: Listener? = try Listener(address: Endpoint("127.0.0.1", port: 0), on: loop) {
+                close($1)
+                $0.pause(after: .system($1, errno: ENOSPC))
+                _ = $2
+            }
+            listener?.errorHandler = { _, _ in errors += 1 }
+            let peers = eagerPeers(20, of: listener!)
+            simulation.settle { errors == 1 }
+            listener?.finish()
+            listener = nil
+            #expect(errors == 2)
+            let items = loop.dump().items
+            #expect(items.isEmpty, "\(items)")
+            // A timer that is left would need the listener.
+            if items.isEmpty { simulation.advance(by: .seconds(1)) }
+            withExtendedLifetime(peers) {}
+        }
+    }
+
     @Test("a stale path is left alone if that is asked for")
     func keptStalePath() throws {
         try withSimulation { simulation in
