@@ -202,9 +202,14 @@ public final class RunLoopServerBootstrap {
     }
 
     /// Closes the open connections of all listeners of this bootstrap at once: output that a peer has not accepted is
-    /// lost. Returns at once. The thread that uses the bootstrap; O(n log n).
-    public func closeConnections() {
-        served.closeAll()
+    /// lost. The thread that uses the bootstrap; O(n log n).
+    ///
+    /// - Returns: a future that succeeds when no connection is open.
+    @discardableResult
+    public func closeConnections() -> EventLoopFuture<Void> {
+        let promise = RunLoopEventLoop.of(group).makePromise(of: Void.self)
+        served.closeAll(promise)
+        return promise.futureResult
     }
 
     // MARK: The listener

@@ -55,8 +55,15 @@ final class ServedChannels: Sendable {
     }
 
     /// Closes each channel without waiting for its peer.
-    func closeAll() {
-        for channel in state.withLock({ $0.inOrder }) {
+    ///
+    /// - Parameter promise: succeeds when none is left.
+    func closeAll(_ promise: EventLoopPromise<Void>) {
+        let channels = state.withLock { state in
+            if !state.channels.isEmpty { state.promises.append(promise) }
+            return state.inOrder
+        }
+        if channels.isEmpty { promise.succeed() }
+        for channel in channels {
             channel.loopOfChannel.onLoop {
                 channel.close(promise: nil)
                 // The first call waits for the peer to read the end.

@@ -235,7 +235,11 @@ struct SimulatedTests {
                         }
                     }
                 }
-                if !closes { loop.perform(at: seconds(5)) { bootstrap.closeConnections() } }
+                if !closes {
+                    loop.perform(at: seconds(5)) {
+                        bootstrap.closeConnections().whenSuccess { log("closed all") }
+                    }
+                }
             }
             for delay in [0.5, 0.5, 0.5, 2.5] {
                 simulation.loop.perform(at: seconds(delay)) {
@@ -245,7 +249,8 @@ struct SimulatedTests {
             }
             simulation.advance(by: .seconds(20))
         }
-        let ends = closes ? ["none left at 35", "none left at 40"] : ["none left at 50", "none left at 50"]
+        let ends =
+            closes ? ["none left at 35", "none left at 40"] : ["none left at 50", "none left at 50", "closed all"]
         let expected = ["asked 20", "asked 20", "asked 20", "asked 25", "closed", "closed", "closed", "closed"] + ends
         #expect(log.entries == expected)
     }

@@ -180,9 +180,12 @@ public final class WebDaemon {
         daemon.onStop(.drain, name: "connections") { done in
             bootstrap.quiesce().whenComplete { _ in done() }
         }
-        daemon.onStop(.exit, name: "connections") { [site, log] in
+        daemon.onStop(.exit, name: "connections") { [loops, site, log] done in
             if site.census.count > 0 { log.warning("closing \(site.census.count) connections before their end") }
-            bootstrap.closeConnections()
+            bootstrap.closeConnections().whenComplete { _ in
+                // Each loop has passed the end of its uploads to the disk's when it comes to its block.
+                loops.performOnEach({ _ in }, completion: { done() })
+            }
         }
     }
 
