@@ -188,7 +188,7 @@ public final class RunLoopServerBootstrap {
 
     /// Asks the connections of all listeners of this bootstrap to finish, each by a `ChannelShouldQuiesceEvent`.
     ///
-    /// SwiftNIO's handlers for HTTP obey the event: they answer what has been asked, and close. A connection whose
+    /// SwiftNIO's `HTTPServerPipelineHandler` obeys the event: it answers what has been asked, and closes. A connection whose
     /// handlers do not know it stays until it closes otherwise. A connection that comes later gets the event too, but
     /// close the listeners first, with `close(mode: .input)`.
     ///

@@ -77,8 +77,8 @@ public final class LoopThreadPool: Sendable {
         for worker in state.withLock({ $0.workers }) { worker.thread.join() }
     }
 
-    /// Suspends the task until the threads have ended; no thread is blocked. Cancelling the task does not end the wait;
-    /// ``stop()`` does. Any thread.
+    /// Suspends the task until the threads have ended, each as by ``LoopThread/ended()``. Cancelling the task does not
+    /// end the wait; ``stop()`` does. Any thread.
     public nonisolated(nonsending) func ended() async {
         await timekeeper.ended()
         for worker in state.withLock({ $0.workers }) { await worker.thread.ended() }

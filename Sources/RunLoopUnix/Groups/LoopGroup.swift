@@ -109,7 +109,7 @@ public final class LoopGroup: Sendable {
         for thread in threads { thread.join() }
     }
 
-    /// Waits as ``join()`` does, without blocking a thread. Any thread.
+    /// Suspends the task until all threads have ended, each as by `LoopThread.ended()`. Any thread.
     public nonisolated(nonsending) func ended() async {
         for thread in threads { await thread.ended() }
     }
