@@ -66,60 +66,64 @@ let package = Package(
         .target(
             name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
         .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
-        .target(name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL", "CShims"], swiftSettings: strict),
+        .target(
+            name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL", "CShims"], packageAccess: false,
+            swiftSettings: strict),
         .target(
             name: "RunLoopConsole", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims"],
-            swiftSettings: strict),
+            packageAccess: false, swiftSettings: strict),
         // C: the seeds of Swift's hashing.
         .target(name: "CRecording"),
         .target(
             name: "RunLoopRecording",
             dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims", "CRecording"],
+            packageAccess: false, swiftSettings: strict),
+        .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], packageAccess: false, swiftSettings: strict),
+        .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], packageAccess: false, swiftSettings: strict),
+        .target(
+            name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], packageAccess: false,
             swiftSettings: strict),
-        .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], swiftSettings: strict),
-        .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], swiftSettings: strict),
-        .target(name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], swiftSettings: strict),
         .target(
             name: "RunLoopHosts", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix"],
-            swiftSettings: strict),
+            packageAccess: false, swiftSettings: strict),
         .target(
             name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation", "CShims"],
-            swiftSettings: strict),
+            packageAccess: false, swiftSettings: strict),
         // Only in test programs: functions of the C library that a simulation answers.
         .target(name: "CInterposition", dependencies: ["CShims"]),
         .target(
             name: "RunLoopTesting",
             dependencies: ["CInterposition", "CShims", "RunLoopCore", "RunLoopSimulation", "RunLoopExploration"],
-            swiftSettings: strict),
+            packageAccess: false, swiftSettings: strict),
 
         // Beside it, for those who use these packages: nobody else depends on them.
         .target(
             name: "RunLoopLogging", dependencies: ["RunLoopKit", adapted("Logging", from: "swift-log")],
-            swiftSettings: strict),
+            packageAccess: false, swiftSettings: strict),
         .target(
             name: "RunLoopMetrics",
             dependencies: ["RunLoopKit", adapted("CoreMetrics", from: "swift-metrics")],
-            swiftSettings: strict),
+            packageAccess: false, swiftSettings: strict),
         .target(
             name: "RunLoopServiceLifecycle",
             dependencies: [
                 "RunLoopKit", "RunLoopUnix",
                 adapted("ServiceLifecycle", from: "swift-service-lifecycle"),
             ],
-            swiftSettings: strict),
+            packageAccess: false, swiftSettings: strict),
         .target(
             name: "RunLoopNIO",
             dependencies: [
                 "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", adapted("NIOCore", from: "swift-nio"),
                 adapted("NIOTLS", from: "swift-nio"),
             ],
-            swiftSettings: strict),
+            packageAccess: false, swiftSettings: strict),
         .target(
             name: "RunLoopGLib",
             dependencies: [
                 "RunLoopCore", "RunLoopKit", .target(name: "CGLib", condition: .when(traits: ["Adapters"])),
             ],
-            swiftSettings: strict),
+            packageAccess: false, swiftSettings: strict),
 
         // What several of the tests need.
         .target(

@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 // Two kinds of time, both in seconds. An instant counts from the beginning of 1970. A local time is the reading of the
 // zone's clocks, counted as if they had shown the beginning of 1970 at zero and had never been put forward or back. At

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 // This module has the rules of the zones: without it, FoundationEssentials knows no zone but GMT.
 internal import FoundationInternationalization
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// The dates of a calendar, to the minute, in a time zone: times of day, days of the week or of the month, or a line of
 /// crontab(5).
@@ -114,7 +114,7 @@ extension WallSchedule where Self == CalendarSchedule {
 }
 
 /// A use of FoundationInternationalization: an import alone does not link the rules of the zones into a static program.
-package let timeZoneRules: Any.Type = Date.FormatStyle.self
+let timeZoneRules: Any.Type = Date.FormatStyle.self
 
 extension CalendarSchedule: CustomStringConvertible {
     /// The lines of crontab(5), and the zone; for example `0 6 * * 1-5 in Europe/Berlin`, or `0 6 * * *; 30 18 * * * in

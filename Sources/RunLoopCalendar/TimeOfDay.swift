@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// A time of day on the wall clock, to the minute.
 public struct TimeOfDay: Sendable, Hashable, Comparable {

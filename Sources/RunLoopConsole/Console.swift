@@ -1,4 +1,4 @@
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 internal import RunLoopUnix
 
 /// Shows the loops of a process, live, to clients of a Unix socket.

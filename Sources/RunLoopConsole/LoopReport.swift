@@ -1,5 +1,5 @@
 internal import CShims
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// The knowledge of a loop that only its thread has.
 struct LoopReport: Sendable {

@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// Creates the part of a snapshot for one loop, from its reports and from the events of its recorder.
 struct LoopSampler {

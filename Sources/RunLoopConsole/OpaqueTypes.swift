@@ -1,3 +1,3 @@
-internal import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
-extension Console: Opaque {}
+@_spi(Ports) extension Console: Opaque {}

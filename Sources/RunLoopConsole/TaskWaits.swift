@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// The waits among the tasks of several loops.
 ///

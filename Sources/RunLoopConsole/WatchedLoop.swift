@@ -1,6 +1,6 @@
 internal import CShims
-internal import RunLoopKit
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopKit
+@_spi(Ports) internal import RunLoopUnix
 
 /// A loop that a console shows. On the console's thread.
 final class WatchedLoop {
@@ -140,7 +140,7 @@ extension Console.Connection {
         guard let descriptor = item.descriptor else { return nil }
         var facts = rlk_stream_facts()
         guard rlk_look_at_stream(descriptor, &facts) == 0 else { return nil }
-        let peer = "\(RealSystem.shared.peerAddress(of: descriptor))"
+        let peer = "\(WorldSystem.real.peerAddress(of: descriptor))"
         self.init(
             descriptor: descriptor, name: item.name, origin: "\(item.origin)", peer: peer.isEmpty ? nil : peer,
             received: facts.is_tcp == 0 ? nil : Int(facts.received), sent: facts.is_tcp == 0 ? nil : Int(facts.sent),

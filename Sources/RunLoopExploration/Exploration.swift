@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 public import RunLoopSimulation
 
 /// Runs a program in many simulations, each with another legal order of events, until one of them fails.

@@ -1,5 +1,5 @@
 public import FoundationEssentials
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 // Foundation's spellings, with dates and seconds instead of instants and durations.
 

@@ -1,5 +1,5 @@
 public import FoundationEssentials
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 extension RunLoop.WallTime {
     /// Creates the wall time that corresponds to a date, rounded to the nanosecond and saturated.

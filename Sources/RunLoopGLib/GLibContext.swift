@@ -1,6 +1,6 @@
 #if Adapters
 internal import CGLib
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 public import RunLoopKit
 
 /// A GLib main context that a loop serves in chosen modes. The loop sleeps for both, and neither starves.
@@ -194,7 +194,7 @@ public final class GLibContext {
     }
 }
 
-extension GLibContext: Opaque {}
+@_spi(Ports) extension GLibContext: Opaque {}
 
 @available(*, unavailable, message: "a main context belongs to its loop's thread")
 extension GLibContext: Sendable {}

@@ -1,6 +1,6 @@
-internal import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
-extension SimulatedDisk: Opaque {}
-extension SimulatedHost: Opaque {}
-extension SimulatedNetwork: Opaque {}
-extension SimulatedProcess: Opaque {}
+@_spi(Ports) extension SimulatedDisk: Opaque {}
+@_spi(Ports) extension SimulatedHost: Opaque {}
+@_spi(Ports) extension SimulatedNetwork: Opaque {}
+@_spi(Ports) extension SimulatedProcess: Opaque {}

@@ -1,5 +1,5 @@
-public import RunLoopKit
-internal import RunLoopSimulation
+@_spi(Ports) public import RunLoopKit
+@_spi(Ports) internal import RunLoopSimulation
 internal import RunLoopUnix
 
 extension SimulatedHost {

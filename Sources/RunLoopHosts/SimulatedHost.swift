@@ -1,5 +1,5 @@
-public import RunLoopKit
-internal import RunLoopSimulation
+@_spi(Ports) public import RunLoopKit
+@_spi(Ports) internal import RunLoopSimulation
 public import RunLoopUnix
 
 /// A host of a ``SimulatedNetwork``, with a process that runs a program. `Sendable`; use it from the simulation's

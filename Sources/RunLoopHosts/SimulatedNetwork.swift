@@ -1,7 +1,7 @@
 internal import Glibc
-public import RunLoopKit
-public import RunLoopSimulation
-public import RunLoopUnix
+@_spi(Ports) public import RunLoopKit
+@_spi(Ports) public import RunLoopSimulation
+@_spi(Ports) public import RunLoopUnix
 
 /// Hosts with addresses and names, and the links between them, in a simulation.
 ///
@@ -36,7 +36,7 @@ public final class SimulatedNetwork: Sendable {
     private nonisolated(unsafe) var machines: [Machine]
     private let testProcess: Process
     /// The system of the test's host.
-    package var system: any SystemCalls & SimulatedDescriptors { testProcess }
+    var system: any SystemCalls & SimulatedDescriptors { testProcess }
 
     private static let ofWorld = WorldLocal<SimulatedNetwork?> { _ in nil }
 
@@ -143,10 +143,10 @@ public final class SimulatedNetwork: Sendable {
     }
 
     /// Makes two connected descriptors on the test's host.
-    package func makeSocketPair() -> (Int32, Int32) { testProcess.makePair() }
+    func makeSocketPair() -> (Int32, Int32) { testProcess.makePair() }
 
     /// Returns a process of the test's host that runs as another user.
-    package func makeSystem(as user: ChildProcess.User) -> any SystemCalls {
+    func makeSystem(as user: ChildProcess.User) -> any SystemCalls {
         Process(on: testProcess.machine, user: user, mostDescriptors: .max)
     }
 

@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 /// Counts seconds down in whatever mode its loop runs: "send the code again in 60 s".
 ///

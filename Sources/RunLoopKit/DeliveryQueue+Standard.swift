@@ -1,5 +1,5 @@
 internal import Glibc
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 extension DeliveryQueue {
     /// The main thread's loop, in whatever mode it runs: the counterpart of Dispatch's main queue. On the threads of a

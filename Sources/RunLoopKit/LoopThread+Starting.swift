@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 extension LoopThread {
     /// Starts a thread that calls `setUp` with its loop and runs the loop until it is stopped or nothing is left in it.

@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
-extension Countdown: Opaque {}
-extension TimerRegistry: Opaque {}
+@_spi(Ports) extension Countdown: Opaque {}
+@_spi(Ports) extension TimerRegistry: Opaque {}

@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 internal import RunLoopLibevent
 
 extension RunLoop {
@@ -50,10 +50,10 @@ extension RunLoop {
     }
 
     /// The world outside of all simulations.
-    package static var realWorld: any World { RealWorld.shared }
+    @_spi(Ports) public static var realWorld: any World { libeventWorld }
 
     /// The world of the calling thread's loop; without a loop, the real one.
-    package static var currentWorld: any World { installedReference?.with { $0.world } ?? RealWorld.shared }
+    @_spi(Ports) public static var currentWorld: any World { installedReference?.with { $0.world } ?? realWorld }
 }
 
 extension RunLoop.Remote {

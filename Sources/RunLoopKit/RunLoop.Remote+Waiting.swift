@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 extension RunLoop.Remote {
     /// Runs `block` on the loop's thread, waits until it has returned, and returns its result.

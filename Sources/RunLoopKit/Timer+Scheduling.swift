@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 // The constructors that count from now, and those that schedule at once: both need the calling thread's loop.
 

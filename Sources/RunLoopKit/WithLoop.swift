@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 /// Runs `body` on a thread with a loop of its own, and ends the loop and its tasks before it returns or throws.
 ///

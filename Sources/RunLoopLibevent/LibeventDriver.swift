@@ -1,7 +1,7 @@
 internal import CLibevent
 internal import CShims
 internal import Glibc
-package import RunLoopCore
+@_spi(Ports) package import RunLoopCore
 
 /// The real driver, which uses libevent only to wait.
 ///

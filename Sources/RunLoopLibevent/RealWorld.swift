@@ -1,15 +1,15 @@
 internal import Glibc
-package import RunLoopCore
+@_spi(Ports) package import RunLoopCore
 
 /// The real world: its threads wait with libevent, and its clocks are the system's. There is one for the process.
-package final class RealWorld: World {
-    package static let shared = RealWorld()
+final class RealWorld: World {
+    static let shared = RealWorld()
 
     private init() {}
 
-    package var isVirtual: Bool { false }
+    var isVirtual: Bool { false }
 
-    package var wallTime: RunLoop.WallTime {
+    var wallTime: RunLoop.WallTime {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return RunLoop.WallTime(secondsSince1970: Int64(time.tv_sec)) + .nanoseconds(time.tv_nsec)
@@ -17,20 +17,23 @@ package final class RealWorld: World {
 
     /// Converts by the present difference of the clocks, whose rates time servers adjust alike. Any other change of
     /// their difference is reported to loops that watch the clock.
-    package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant {
+    func instant(of time: RunLoop.WallTime) -> RunLoop.Instant {
         // Read first: an instant that is a little late is never early.
         let wallTime = wallTime
         return MonotonicClock.now + (time - wallTime)
     }
 
-    package func makeSeat(named name: String, isService: Bool) throws(RunLoop.StartError) -> any Seat {
+    func makeSeat(named name: String, isService: Bool) throws(RunLoop.StartError) -> any Seat {
         try RealSeat()
     }
 
-    package func makeLatch(openedBy waker: any Waker) -> any Latch { RealLatch() }
+    func makeLatch(openedBy waker: any Waker) -> any Latch { RealLatch() }
 
-    package let shared = SharedLocals()
+    let shared = SharedLocals()
 }
+
+/// The real world, whose threads wait with libevent.
+package var libeventWorld: any World { RealWorld.shared }
 
 /// The clock of all real loops.
 enum MonotonicClock {

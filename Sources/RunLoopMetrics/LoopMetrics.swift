@@ -1,6 +1,6 @@
 #if Adapters
 public import CoreMetrics
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A publisher of a loop's metrics at regular intervals.
 ///
@@ -48,7 +48,7 @@ public final class LoopMetrics: Sendable {
     }
 }
 
-extension LoopMetrics: Opaque {}
+@_spi(Ports) extension LoopMetrics: Opaque {}
 
 private final class Publisher: Sendable {
     private let counters: [Counter]

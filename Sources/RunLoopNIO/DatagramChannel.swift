@@ -1,9 +1,9 @@
 #if Adapters
 internal import Glibc
 internal import NIOCore
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 internal import RunLoopKit
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 internal import Synchronization
 
 /// The channel of a datagram socket, whose input consists of envelopes of bytes.

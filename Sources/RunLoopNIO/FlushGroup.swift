@@ -1,5 +1,5 @@
 #if Adapters
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 internal import RunLoopKit
 
 /// The channels whose flushed output waits until other channels that became ready with them have been read.

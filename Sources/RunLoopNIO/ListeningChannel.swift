@@ -1,8 +1,8 @@
 #if Adapters
 internal import Glibc
 internal import NIOCore
-internal import RunLoopKit
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopKit
+@_spi(Ports) internal import RunLoopUnix
 
 /// The channel of a listener, whose input consists of the channels of its connections.
 // Unchecked like its superclass.

@@ -1,9 +1,9 @@
 #if Adapters
 internal import Glibc
 internal import NIOCore
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 internal import RunLoopKit
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 internal import Synchronization
 
 /// The base class of a run loop's channels, with their states, their thread-safe properties, and their options.

@@ -1,8 +1,8 @@
 #if Adapters
-internal import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
-extension RunLoopEventLoop: Opaque {}
-extension RunLoopEventLoopGroup: Opaque {}
-extension RunLoopServerBootstrap: Opaque {}
-extension RunLoopClientBootstrap: Opaque {}
+@_spi(Ports) extension RunLoopEventLoop: Opaque {}
+@_spi(Ports) extension RunLoopEventLoopGroup: Opaque {}
+@_spi(Ports) extension RunLoopServerBootstrap: Opaque {}
+@_spi(Ports) extension RunLoopClientBootstrap: Opaque {}
 #endif

@@ -1,7 +1,7 @@
 #if Adapters
 internal import Glibc
 internal import NIOCore
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// The output of a channel, from `write` until the stream has accepted it.
 ///

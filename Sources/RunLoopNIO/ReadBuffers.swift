@@ -1,6 +1,6 @@
 #if Adapters
 internal import NIOCore
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// The buffers into which the channels of an event loop read, one after another.
 ///

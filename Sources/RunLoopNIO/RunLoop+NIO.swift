@@ -34,7 +34,7 @@ private final class EventLoops {
     }
 }
 #else
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 extension RunLoop {
     @available(*, unavailable, message: "RunLoopNIO needs the trait Adapters: .package(…, traits: [\"Adapters\"])")

@@ -1,9 +1,9 @@
 #if Adapters
 public import NIOCore
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 internal import RunLoopKit
-public import RunLoopTLS
-internal import RunLoopUnix
+@_spi(Ports) public import RunLoopTLS
+@_spi(Ports) internal import RunLoopUnix
 
 /// A bootstrap for clients that use SwiftNIO's handlers on run loops.
 ///

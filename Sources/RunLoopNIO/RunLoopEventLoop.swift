@@ -3,7 +3,7 @@
 public import Dispatch
 internal import Glibc
 public import NIOCore
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 public import RunLoopKit
 internal import Synchronization
 

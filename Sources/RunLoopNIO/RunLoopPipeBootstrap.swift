@@ -1,6 +1,6 @@
 #if Adapters
 public import NIOCore
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// A bootstrap for channels on descriptors, such as pipes or terminals, that use SwiftNIO's handlers on run loops.
 ///

@@ -1,7 +1,7 @@
 #if Adapters
 public import NIOCore
-internal import RunLoopCore
-public import RunLoopTLS
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) public import RunLoopTLS
 
 /// A bootstrap for servers that use SwiftNIO's handlers on run loops.
 ///

@@ -1,6 +1,6 @@
 #if Adapters
 internal import NIOCore
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The channels of a server's connections, from when they become active until they close. Any thread.
 final class ServedChannels: Sendable {

@@ -2,7 +2,7 @@
 internal import Glibc
 internal import NIOCore
 internal import RunLoopKit
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 extension StreamChannel {
     /// Watches the stream for the events that the channel waits for.

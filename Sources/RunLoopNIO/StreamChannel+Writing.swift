@@ -1,6 +1,6 @@
 #if Adapters
 internal import NIOCore
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 internal import Synchronization
 
 extension StreamChannel {

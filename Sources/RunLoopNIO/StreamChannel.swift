@@ -2,9 +2,9 @@
 internal import Glibc
 internal import NIOCore
 internal import NIOTLS
-internal import RunLoopKit
-internal import RunLoopTLS
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopKit
+@_spi(Ports) internal import RunLoopTLS
+@_spi(Ports) internal import RunLoopUnix
 internal import Synchronization
 
 /// A channel over a stream: a socket, or its counterpart in a simulation.

@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 internal import RunLoopUnix
 
 /// The contents of a record: the run, its threads, and their events in words. `Sendable`; any thread.

@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The mode of a run: recorded, replayed or neither. `Sendable`.
 public enum RecordMode: Sendable {

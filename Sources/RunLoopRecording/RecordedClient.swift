@@ -1,5 +1,5 @@
 internal import Glibc
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 internal import RunLoopKit
 public import RunLoopUnix
 

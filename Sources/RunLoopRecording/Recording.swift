@@ -1,6 +1,6 @@
 internal import CShims
-public import RunLoopCore
-internal import RunLoopKit
+@_spi(Ports) public import RunLoopCore
+@_spi(Ports) internal import RunLoopKit
 internal import RunLoopUnix
 
 /// Runs `body` and records all answers of the world to it, so that ``withReplay(of:options:_:)`` can run it again.

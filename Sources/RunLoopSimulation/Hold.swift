@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 extension Simulation {
     /// Keeps virtual time where it is until something outside the simulation has happened, such as an answer from
@@ -29,7 +29,7 @@ extension Simulation {
     }
 
     /// A hold on virtual time; see ``Simulation/hold(for:limit:)``. `Sendable`.
-    public final class Hold: TimeHold, Opaque {
+    public final class Hold: Sendable {
         private let timeline: Timeline
         private let number: Int
 
@@ -52,3 +52,5 @@ extension Simulation {
     /// knows: `false` after an escape or a hold. <doc:VirtualTime> names the causes that the simulation cannot see.
     public var isReproducible: Bool { timeline.state.withLock { $0.escapes.isEmpty && !$0.hasBeenHeld } }
 }
+
+@_spi(Ports) extension Simulation.Hold: TimeHold, Opaque {}

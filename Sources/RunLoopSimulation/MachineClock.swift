@@ -1,7 +1,7 @@
-package import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 /// The clocks of a simulated machine, which run even while no process runs there.
-package final class MachineClock: Sendable {
+@_spi(Ports) public final class MachineClock: Sendable {
     /// The start of the monotonic clock, an hour in: some libraries subtract more than a time near zero.
     static let monotonicStart = Duration.seconds(3_600)
 
@@ -31,7 +31,7 @@ package final class MachineClock: Sendable {
     }
 
     /// The time that the clock shows; setting it simulates a person or a time server.
-    package var time: RunLoop.WallTime {
+    public var time: RunLoop.WallTime {
         get { state.withLock { $0.clock.time(at: timeline.now) } }
         set { change { clock, now in clock.base = (now, newValue) } }
     }
@@ -48,7 +48,7 @@ package final class MachineClock: Sendable {
     func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { state.withLock { $0.clock.instant(of: time) } }
 
     /// Makes the clock fast by `billionths`, or slow if they are negative.
-    package func setDrift(billionths: Int64) {
+    public func setDrift(billionths: Int64) {
         require(billionths > -1_000_000_000, "a clock that drifts still goes forward; set its time instead")
         change { clock, now in
             clock.base = (now, clock.time(at: now))

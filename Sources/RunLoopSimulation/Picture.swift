@@ -24,7 +24,7 @@ extension Simulation {
 }
 
 /// The rows of a run, drawn as text.
-package struct Picture {
+@_spi(Ports) public struct Picture {
     private let rows: Rows
     /// The numbers of the rows to draw.
     private let shown: [Int]
@@ -40,7 +40,7 @@ package struct Picture {
     /// Creates a picture of the rows around departures and around a step, and of the last rows.
     ///
     /// - Parameter step: the number of a choice, counted from 1.
-    package init(_ rows: Rows, around step: Int?) {
+    public init(_ rows: Rows, around step: Int?) {
         self.init(rows, rows.centred(on: step), forgotten: 0, step: step)
     }
 
@@ -55,7 +55,7 @@ package struct Picture {
         width = isNarrow ? Self.lane.lowerBound : max(longest, Self.lane.lowerBound)
     }
 
-    package var lines: [String] {
+    public var lines: [String] {
         guard !shown.isEmpty else { return ["nothing has happened"] }
         let timeWidth = shown.map { "\(rows.rows[$0].event.date)".count }.max()!
         func line(_ time: String, _ cells: String, _ text: String) -> String {

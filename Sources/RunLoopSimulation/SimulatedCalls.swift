@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The answers of a simulation to its threads' calls of the C library, in programs that link RunLoopTesting.
 enum SimulatedCalls {

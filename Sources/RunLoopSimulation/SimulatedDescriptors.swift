@@ -1,7 +1,7 @@
-package import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 /// Descriptors that the system does not know, watched like the system's: each pass receives the ready ones.
-package protocol SimulatedDescriptors: AnyObject, Sendable {
+@_spi(Ports) public protocol SimulatedDescriptors: AnyObject, Sendable {
     /// Throws if the descriptor cannot be watched.
     ///
     /// - Returns: `false` if the descriptor is the system's.
@@ -14,9 +14,9 @@ package protocol SimulatedDescriptors: AnyObject, Sendable {
 }
 
 /// The interest of a loop in a simulated descriptor. Used only by the thread whose turn it is.
-package final class DescriptorWatch {
-    package let descriptor: Int32
-    package let events: DescriptorEvents
+@_spi(Ports) public final class DescriptorWatch {
+    public let descriptor: Int32
+    let events: DescriptorEvents
     let token: SourceToken
     fileprivate unowned let watches: DescriptorWatches
     /// `true` while the driver lists the watch as possibly ready.
@@ -29,7 +29,7 @@ package final class DescriptorWatch {
     }
 
     /// Notes the watch if it asks for one of the events in `ready`.
-    package func note(_ ready: DescriptorEvents) {
+    public func note(_ ready: DescriptorEvents) {
         guard !isNoted, !ready.isDisjoint(with: events) else { return }
         isNoted = true
         watches.note(self)

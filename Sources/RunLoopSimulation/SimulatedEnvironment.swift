@@ -1,18 +1,18 @@
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The environment of a simulated process: lines such as `HOME=/root`, where C programs find them.
-package final class SimulatedEnvironment {
+@_spi(Ports) public final class SimulatedEnvironment {
     private var lines: [UnsafeMutablePointer<CChar>]
     /// The table most recently made for a caller.
     private var table: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 
     /// - Parameter lines: the variables, each ending in a zero byte.
-    package init(_ lines: [[CChar]]) {
+    public init(_ lines: [[CChar]]) {
         self.lines = lines.map(Self.keep)
     }
 
-    package convenience init(_ variables: [String: String]) {
+    public convenience init(_ variables: [String: String]) {
         self.init(variables.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8CString) })
     }
 
@@ -20,10 +20,10 @@ package final class SimulatedEnvironment {
         table?.deallocate()
     }
 
-    package var copies: [[CChar]] { lines.map { Array(UnsafeBufferPointer(start: $0, count: strlen($0) + 1)) } }
+    public var copies: [[CChar]] { lines.map { Array(UnsafeBufferPointer(start: $0, count: strlen($0) + 1)) } }
 
     /// The variables by name. Of several variables with one name the first counts, as for programs.
-    package var variables: [String: String] {
+    public var variables: [String: String] {
         let pairs = lines.map { line in
             let parts = String(cString: line).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return (String(parts[0]), String(parts.dropFirst().first ?? ""))
@@ -44,12 +44,12 @@ package final class SimulatedEnvironment {
     }
 
     /// Returns the value of a variable, which stays forever; `nil` if there is none.
-    package func value(of name: UnsafePointer<CChar>) -> UnsafeMutablePointer<CChar>? {
+    public func value(of name: UnsafePointer<CChar>) -> UnsafeMutablePointer<CChar>? {
         lines.first { Self.isLine($0, of: name) }.map { $0 + strlen(name) + 1 }
     }
 
     /// Sets a variable, or removes it if `value` is `nil`.
-    package func set(_ name: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?) {
+    public func set(_ name: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?) {
         guard let value else { return lines.removeAll { Self.isLine($0, of: name) } }
         let line = UnsafeBufferPointer(start: name, count: strlen(name)) + [CChar(UInt8(ascii: "="))]
         put(Self.keep(line + UnsafeBufferPointer(start: value, count: strlen(value) + 1)), name)
@@ -84,7 +84,7 @@ package final class SimulatedEnvironment {
     /// a static variable, which all processes of a test share.
     private static let known = Locked<[[CChar]: UInt]>([:])
 
-    package static func keep(_ line: [CChar]) -> UnsafeMutablePointer<CChar> {
+    public static func keep(_ line: [CChar]) -> UnsafeMutablePointer<CChar> {
         let address = known.withLock { known in
             if let address = known[line] { return address }
             let address = UInt(bitPattern: strdup(line))

@@ -1,6 +1,6 @@
 /// The surroundings of a simulated process, as calls of the C library find them. Only the thread whose turn it is asks
 /// for them.
-package protocol SimulatedSurroundings: AnyObject, Sendable {
+@_spi(Ports) public protocol SimulatedSurroundings: AnyObject, Sendable {
     /// The name of the host, at an address that stays valid forever.
     var hostName: UnsafePointer<CChar> { get }
     var userNumber: UInt32 { get }

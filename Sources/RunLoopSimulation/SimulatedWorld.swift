@@ -1,11 +1,11 @@
-package import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 internal import Synchronization
 
 /// The world that a simulation's threads share, on one timeline. The test's own threads have one world, and each
 /// simulated host has another, with the state of its process and of its machine.
-package final class SimulatedWorld: World {
+@_spi(Ports) public final class SimulatedWorld: World {
     let timeline: Timeline
-    package let shared = SharedLocals()
+    public let shared = SharedLocals()
     let process: Timeline.Process
     /// The prefix of the names of the world's threads.
     private let prefix: String
@@ -36,26 +36,26 @@ package final class SimulatedWorld: World {
         RunLoop.preparations.set({ [unowned timeline] in timeline.add($0) }, in: self)
     }
 
-    package var isVirtual: Bool { true }
+    public var isVirtual: Bool { true }
 
-    package var answersCalls: UnsafeMutablePointer<UInt32>? { timeline.answersCalls }
-    package var monotonicStart: Duration { MachineClock.monotonicStart }
+    public var answersCalls: UnsafeMutablePointer<UInt32>? { timeline.answersCalls }
+    public var monotonicStart: Duration { MachineClock.monotonicStart }
 
-    package func meet(_ mark: String, _ isMet: Bool) {
+    public func meet(_ mark: String, _ isMet: Bool) {
         timeline.meet(mark, isMet)
     }
 
-    package func keeps(endless task: String, with driver: any Driver) -> Bool {
+    public func keeps(endless task: String, with driver: any Driver) -> Bool {
         guard let driver = driver as? VirtualDriver else { return false }
         timeline.note(endless: task, on: driver.thread)
         return true
     }
 
-    package func holdTime(for what: String) -> (any TimeHold)? {
+    public func holdTime(for what: String) -> (any TimeHold)? {
         Simulation.Hold(RunLoop.installed?.virtualDriver?.thread ?? timeline.main, what, on: timeline)
     }
 
-    package func makeSeat(named name: String, isService: Bool) -> any Seat {
+    public func makeSeat(named name: String, isService: Bool) -> any Seat {
         VirtualSeat(
             owner: self, thread: timeline.makeThread(named: prefix + name, in: process, isService: isService))
     }
@@ -64,7 +64,7 @@ package final class SimulatedWorld: World {
     /// simulation.
     ///
     /// - Parameter ended: called last on the thread.
-    package func startMain(
+    public func startMain(
         ended: @escaping @Sendable () -> Void, setUp: @escaping @Sendable (RunLoop) -> Void
     ) -> LoopThread {
         let thread = timeline.makeThread(named: String(prefix.dropLast()), in: process)
@@ -81,7 +81,7 @@ package final class SimulatedWorld: World {
         }
     }
 
-    package func makeLatch(openedBy waker: any Waker) -> any Latch {
+    public func makeLatch(openedBy waker: any Waker) -> any Latch {
         let opener = waker as? VirtualWaker
         let state = Timeline.LatchState(
             waiter: RunLoop.installed?.virtualDriver?.thread ?? timeline.main,
@@ -90,7 +90,7 @@ package final class SimulatedWorld: World {
     }
 
     /// Gives the world's threads simulated descriptors: new threads, and the thread of `loop`.
-    package func add(_ descriptors: any SimulatedDescriptors, for loop: RunLoop) {
+    public func add(_ descriptors: any SimulatedDescriptors, for loop: RunLoop) {
         system.withLock { $0.descriptors = descriptors }
         loop.virtualDriver?.watch(descriptors)
     }
@@ -103,10 +103,10 @@ package final class SimulatedWorld: World {
 
     private let hasBeenKilled = Atomic(false)
     /// `true` once the world's threads were ended where they were; the objects that they hold or share are kept.
-    package var isKilled: Bool { hasBeenKilled.load(ordering: .relaxed) }
+    public var isKilled: Bool { hasBeenKilled.load(ordering: .relaxed) }
 
     /// Ends the world's threads where they are.
-    package func kill() {
+    public func kill() {
         hasBeenKilled.store(true, ordering: .relaxed)
         clock.ends(in: process)
         timeline.kill(process)
@@ -125,9 +125,9 @@ package final class SimulatedWorld: World {
 
     // MARK: The clocks
 
-    package var wallTime: RunLoop.WallTime { clock.time }
+    public var wallTime: RunLoop.WallTime { clock.time }
 
-    package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { clock.instant(of: time) }
+    public func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { clock.instant(of: time) }
 }
 
 /// A latch at which a thread rests in virtual time.

@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 internal import Synchronization
 
 extension Simulation {
@@ -96,12 +96,12 @@ extension Simulation {
 
     /// `true` if events may happen within handlers, before and after calls that reach the world: in an explored
     /// simulation, once it has events that may happen at any moment, or a machine with several processes.
-    package var hasPlaces: Bool { timeline.hasPlaces.load(ordering: .relaxed) }
+    @_spi(Ports) public var hasPlaces: Bool { timeline.hasPlaces.load(ordering: .relaxed) }
 
     /// Lets events happen at calls that reach the world, if the simulation is explored.
     ///
     /// - Returns: `true` if the simulation is explored.
-    package func makePlaces() -> Bool {
+    @_spi(Ports) public func makePlaces() -> Bool {
         guard timeline.schedule != nil else { return false }
         timeline.hasPlaces.store(true, ordering: .relaxed)
         return true
@@ -111,13 +111,13 @@ extension Simulation {
     /// threads of other processes may go first. If the process of the thread is killed there, the call does not return.
     ///
     /// - Parameter place: the name of the place, for example `before store: write /log`.
-    package func reach(_ place: String) {
+    @_spi(Ports) public func reach(_ place: String) {
         guard let driver = RunLoop.installed?.virtualDriver, driver.timeline === timeline else { return }
         timeline.reach(place, driver.thread)
     }
 
     /// Returns the fault of a machine that happens here in an explored simulation; zero for none. See `Schedule.fault`.
-    package func fault(
+    @_spi(Ports) public func fault(
         _ what: String, of kind: String, atMost most: Int, among count: Int = 2, on machine: String,
         words: ((Int) -> String)? = nil
     ) -> Int {
@@ -134,7 +134,7 @@ extension Simulation {
     ///   - name: the name of that part.
     ///   - what: the event, for example `tears a file`.
     ///   - drawn: the value that the seed gives.
-    package func draw(
+    @_spi(Ports) public func draw(
         _ name: String, _ what: @autoclosure () -> String, usual: Int, in range: ClosedRange<Int>, drawn: Int
     ) -> Int {
         guard let schedule = timeline.schedule else { return drawn }
@@ -146,7 +146,7 @@ extension Simulation {
 
     /// The lateness of the latest fire, over the loops of all threads that have not ended, and the item that fired if
     /// the simulation is traced.
-    package var latestFire: (lateness: Duration, item: String?) {
+    @_spi(Ports) public var latestFire: (lateness: Duration, item: String?) {
         let lateness = timeline.stands.compactMap { $0.loop?.with { $0.statistics.lateness.maximum } }.max() ?? .zero
         let named = timeline.latestFire.withLock(\.self)
         return (lateness, named?.lateness == lateness ? named?.item : nil)

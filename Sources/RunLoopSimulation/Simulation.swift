@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 /// Runs `body` on virtual time.
 ///
@@ -58,7 +58,7 @@ private func report<Failure: Error>(
 }
 
 /// Runs `body` on the virtual time of a simulation with `schedule`; the caller looks at ``Simulation/hostFailures``.
-package func withSimulation<Result, Failure: Error>(
+@_spi(Ports) public func withSimulation<Result, Failure: Error>(
     seed: UInt64, traced isTraced: Bool = false, schedule: Schedule, listener: (@Sendable (Trace.Event) -> Void)? = nil,
     look: Look? = nil, _ body: (Simulation) throws(Failure) -> Result
 ) throws(Failure) -> Result {
@@ -97,38 +97,38 @@ private func withSimulation<Result, Failure: Error>(
 ///
 /// Time stands still while code runs, except for the time that the code reports with ``spend(_:)``. When all loops
 /// wait, time jumps to the next event. `Sendable`: every thread of the simulation may use it.
-public final class Simulation: Sendable, Opaque {
+public final class Simulation: Sendable {
     let timeline: Timeline
     /// The world of the test's own threads.
-    package let world: SimulatedWorld
+    @_spi(Ports) public let world: SimulatedWorld
     /// The wall clock of the test's own threads.
-    package let clock: MachineClock
+    @_spi(Ports) public let clock: MachineClock
     /// The worlds of hosts, in the order of their creation.
     private let otherWorlds = Locked<[SimulatedWorld]>([])
     private let failures = Locked<[HostError]>([])
     /// Returns waits that are not a thread's own, such as a job's wait for a thread. Called while all threads rest.
-    package let furtherWaits = Locked<[@Sendable () -> [Wait]]>([])
+    @_spi(Ports) public let furtherWaits = Locked<[@Sendable () -> [Wait]]>([])
 
     /// `true` if Swift's default executor and the main actor are parts of the simulation, which then also answers its
     /// threads' calls to the C library. Read on a thread of the simulation.
-    package var capturesExecutors: Bool { timeline.answersCalls.pointee != rlk_answers_nothing.rawValue }
+    @_spi(Ports) public var capturesExecutors: Bool { timeline.answersCalls.pointee != rlk_answers_nothing.rawValue }
 
     /// The number of threads for the jobs of the default executor; `nil` if one is enough, because none blocks.
-    package var executorWidth: Int? { width.withLock(\.self) }
+    @_spi(Ports) public var executorWidth: Int? { width.withLock(\.self) }
     private let width = Locked<Int?>(nil)
 
-    package func captureCalls(executorWidth: Int?) {
+    @_spi(Ports) public func captureCalls(executorWidth: Int?) {
         width.withLock { $0 = executorWidth }
         let answers = timeline.schedule == nil ? rlk_answers_calls : rlk_answers_and_explores
         timeline.answersCalls.pointee = answers.rawValue
     }
 
     /// Returns the rest of a task that has taken many steps; `nil` if time has passed since as many steps before.
-    package func restAfterSteps() -> Duration? { timeline.restAfterSteps() }
+    @_spi(Ports) public func restAfterSteps() -> Duration? { timeline.restAfterSteps() }
 
     /// Records that a job of the calling thread waits for one of several threads. If its task is new, the caller has
     /// started it.
-    package func jobWaits(_ job: UnownedJob) {
+    @_spi(Ports) public func jobWaits(_ job: UnownedJob) {
         timeline.schedule?.lane(of: job, from: place.thread.number)
     }
 
@@ -151,7 +151,9 @@ public final class Simulation: Sendable, Opaque {
     }
 
     /// The simulation of the calling thread, if any.
-    package static var ofThread: Simulation? { RunLoop.installed?.virtualDriver?.timeline.owner as? Simulation }
+    @_spi(Ports) public static var ofThread: Simulation? {
+        RunLoop.installed?.virtualDriver?.timeline.owner as? Simulation
+    }
 
     /// The virtual time, which starts at zero.
     public var now: RunLoop.Instant { timeline.now }
@@ -310,14 +312,14 @@ public final class Simulation: Sendable, Opaque {
     // MARK: Hosts
 
     /// Makes the clock of another machine, set to the time of the test's clock.
-    package func makeClock() -> MachineClock { MachineClock(on: timeline, showing: clock.time) }
+    @_spi(Ports) public func makeClock() -> MachineClock { MachineClock(on: timeline, showing: clock.time) }
 
     /// Makes a world for threads that live and die together: the threads of a host's process.
     ///
     /// - Parameters:
     ///   - name: the prefix of the names of its threads, which also, like the seed, decides the world's random numbers.
     ///   - life: the number of earlier worlds of this host.
-    package func makeWorld(
+    @_spi(Ports) public func makeWorld(
         named name: String, on machine: String, life: Int, clock: MachineClock,
         descriptors: any SimulatedDescriptors, surroundings: any SimulatedSurroundings
     ) -> SimulatedWorld {
@@ -330,13 +332,13 @@ public final class Simulation: Sendable, Opaque {
     }
 
     /// Returns numbers that follow from the seed, for a part of the world that belongs to no thread.
-    package func randomNumbers(for part: String) -> RunLoop.RandomNumbers {
+    @_spi(Ports) public func randomNumbers(for part: String) -> RunLoop.RandomNumbers {
         let numbers = Locked(SeededNumbers(seed: seed, for: part))
         return RunLoop.RandomNumbers { numbers.withLock { $0.next() } }
     }
 
     /// Drops a world whose threads have ended.
-    package func letGo(of world: SimulatedWorld) {
+    @_spi(Ports) public func letGo(of world: SimulatedWorld) {
         otherWorlds.withLock { $0.removeAll { $0 === world } }
         world.letGo()
     }
@@ -353,7 +355,7 @@ public final class Simulation: Sendable, Opaque {
     ///   - what: the event, for example `bytes arrive`.
     ///   - sender: the host that causes the event, if any.
     ///   - host: the host where the event happens.
-    package func schedule(
+    @_spi(Ports) public func schedule(
         at date: RunLoop.Instant, _ what: StaticString, from sender: String?, on host: String,
         _ action: @escaping () -> Void
     ) -> Appointment {
@@ -382,17 +384,17 @@ public final class Simulation: Sendable, Opaque {
     public var escapes: [String] { timeline.state.withLock { $0.escapes } }
 
     /// Notes that part of the calling thread's code is outside the simulation.
-    package func noteEscape(_ why: String) {
+    @_spi(Ports) public func noteEscape(_ why: String) {
         timeline.noteEscape(to: place.thread) { _, _ in why }
     }
 
     /// Notes that the calling thread, which is outside the simulation, resumes a task of it.
-    package func noteDeparture(of job: UnownedJob) {
+    @_spi(Ports) public func noteDeparture(of job: UnownedJob) {
         timeline.noteTouch(of: timeline.main, "resumes \(job.task), which continues outside,")
     }
 
     /// Records an error thrown by the program of a host that may not fail.
-    package func noteFailure(of host: String, _ error: any Error) {
+    @_spi(Ports) public func noteFailure(of host: String, _ error: any Error) {
         failures.withLock { $0.append(HostError(host: host, instant: now, error: error)) }
     }
 
@@ -407,14 +409,14 @@ public final class Simulation: Sendable, Opaque {
     }
 
     /// Notes an event of a host, or of a connection between hosts.
-    package func note(_ text: String, of name: String) {
+    @_spi(Ports) public func note(_ text: String, of name: String) {
         timeline.note(text, of: name)
     }
 
     /// Notes a message from one host to another, or its loss.
     ///
     /// - Parameter bytes: the bytes of the message, evaluated only if the run is recorded.
-    package func note(
+    @_spi(Ports) public func note(
         _ message: HostMessage, from sender: String, to receiver: String,
         bytes: @autoclosure () -> some Collection<UInt8>
     ) {
@@ -430,7 +432,7 @@ public final class Simulation: Sendable, Opaque {
     }
 
     /// Makes the test's own threads belong to a host named `name`.
-    package func nameTest(_ name: String) {
+    @_spi(Ports) public func nameTest(_ name: String) {
         timeline.state.withLock { state in
             timeline.history.rename(timeline.main.lane, to: name, at: state.clock.now)
             timeline.test.machine = name
@@ -444,14 +446,16 @@ extension RunLoop {
 }
 
 /// A test that receives the events of its simulations.
-package final class Witness: Sendable {
+@_spi(Ports) public final class Witness: Sendable {
     /// The witness of the calling task.
-    @TaskLocal package static var current: Witness?
+    @TaskLocal public static var current: Witness?
 
     /// The most recent simulation, which may have ended.
-    package let latest = Locked<Simulation?>(nil)
+    public let latest = Locked<Simulation?>(nil)
     /// The failures of hosts that may not fail, in all simulations that have ended.
-    package let hostFailures = Locked<[Simulation.HostError]>([])
+    public let hostFailures = Locked<[Simulation.HostError]>([])
 
-    package init() {}
+    public init() {}
 }
+
+@_spi(Ports) extension Simulation: Opaque {}

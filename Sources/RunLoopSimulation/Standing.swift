@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 extension Simulation {
     /// The state of a simulation whose threads have finished their present work. A `Sendable` value.
@@ -28,9 +28,9 @@ extension Simulation {
         public let since: RunLoop.Instant
 
         /// `true` for the wait of a task; the waits of timers and sources may last forever.
-        package let isOfTask: Bool
+        @_spi(Ports) public let isOfTask: Bool
 
-        package init(
+        @_spi(Ports) public init(
             thread: String, what: String, origin: RunLoop.Origin? = nil, since: RunLoop.Instant, isOfTask: Bool
         ) {
             (self.thread, self.what, self.origin, self.since) = (thread, what, origin, since)

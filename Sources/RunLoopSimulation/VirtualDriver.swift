@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// A driver with virtual time: a wait takes no time, and the clock jumps to the next event.
 ///

@@ -1,5 +1,5 @@
-public import RunLoopKit
-public import RunLoopUnix
+@_spi(Ports) public import RunLoopKit
+@_spi(Ports) public import RunLoopUnix
 
 extension Connection {
     /// Connects to an address, and returns a TLS connection for tasks, which is not started: its handshake begins with

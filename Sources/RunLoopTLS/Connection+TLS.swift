@@ -1,5 +1,5 @@
 public import RunLoopKit
-public import RunLoopUnix
+@_spi(Ports) public import RunLoopUnix
 
 extension Connection {
     /// Creates a server's TLS connection on a descriptor, which it makes non-blocking and then owns.

@@ -1,5 +1,5 @@
-internal import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
-extension TLSClientContext: Opaque {}
-extension TLSServerContext: Opaque {}
-extension TLSSession: Opaque {}
+@_spi(Ports) extension TLSClientContext: Opaque {}
+@_spi(Ports) extension TLSServerContext: Opaque {}
+@_spi(Ports) extension TLSSession: Opaque {}

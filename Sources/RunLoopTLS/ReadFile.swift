@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// Returns the bytes of a regular file, up to one byte beyond the limit.
 func readFile(_ path: String, upTo most: Int) throws(TLSError) -> [UInt8] {

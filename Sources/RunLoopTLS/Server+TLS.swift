@@ -1,4 +1,4 @@
-public import RunLoopUnix
+@_spi(Ports) public import RunLoopUnix
 
 extension Server {
     /// Has connections that are accepted from now on speak TLS. Call it before the server listens, and again to renew a

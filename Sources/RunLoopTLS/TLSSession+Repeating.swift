@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import CShims
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 extension TLSSession {
     /// Makes the session repeatable: it draws random numbers from the loop's world, and checks certificates by that

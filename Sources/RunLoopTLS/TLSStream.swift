@@ -1,7 +1,7 @@
 internal import COpenSSL
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 internal import RunLoopKit
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// A stream that speaks TLS over a lower stream. Reads at most 64 KiB from the lower stream per readiness event, passes
 /// on all bytes that it decrypts, and then holds at most an incomplete record.

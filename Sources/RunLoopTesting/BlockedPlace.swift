@@ -1,5 +1,5 @@
 internal import CShims
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 internal import Runtime
 
 /// The place in a program that blocks, or that makes a call that no simulation answers.

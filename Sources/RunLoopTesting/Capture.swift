@@ -1,6 +1,6 @@
 internal import CShims
-internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopSimulation
 internal import Synchronization
 
 /// A simulated world with Swift's default executor and the main actor: the world of the test's own threads, or of a

@@ -1,9 +1,9 @@
 // Swift Testing has no library that can be linked statically.
 #if canImport(Testing)
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 public import RunLoopExploration
-public import RunLoopSimulation
+@_spi(Ports) public import RunLoopSimulation
 public import Testing
 
 /// Explores a program in a test by running it with many legal schedules until a run fails.

@@ -1,5 +1,5 @@
-internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopSimulation
 
 /// The threads of a simulation that run the jobs of Swift's default executor, each thread one job at a time. A job that
 /// blocks occupies its thread.

@@ -1,5 +1,5 @@
-internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopSimulation
 @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency
 
 /// The default executor of the process, which passes jobs of a simulation to that simulation, and all others to the

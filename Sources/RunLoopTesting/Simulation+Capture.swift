@@ -1,6 +1,6 @@
 internal import CInterposition
-internal import RunLoopCore
-public import RunLoopSimulation
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) public import RunLoopSimulation
 
 extension Simulation {
     /// Makes Swift's default executor and the main actor parts of the simulation.

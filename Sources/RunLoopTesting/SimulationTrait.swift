@@ -1,8 +1,8 @@
 // Swift Testing has no library that can be linked statically.
 #if canImport(Testing)
 internal import Glibc
-internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopSimulation
 public import Testing
 
 /// A trait that adds pictures of simulations to the issues of a test. Use ``Testing/Trait/simulated``. A value and

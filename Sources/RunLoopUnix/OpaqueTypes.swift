@@ -1,22 +1,22 @@
-internal import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
-extension ChildProcess: Opaque {}
-extension ChildProcess.Remote: Opaque {}
-extension Connection: Opaque {}
-extension Connection.InputBudget: Opaque {}
-extension ConnectionAttempt: Opaque {}
-extension Daemon: Opaque {}
-extension Daemon.Remote: Opaque {}
-extension DatagramSocket: Opaque {}
-extension Disk: Opaque {}
-extension File: Opaque {}
-extension HostLookup: Opaque {}
-extension Listener: Opaque {}
-extension LoopGroup: Opaque {}
-extension Parcel: Opaque {}
-extension PipeEnd: Opaque {}
-extension Relay: Opaque {}
-extension ServiceManager: Opaque {}
-extension SignalDeliveries: Opaque {}
-extension StandardError: Opaque {}
-extension Watchdog: Opaque {}
+@_spi(Ports) extension ChildProcess: Opaque {}
+@_spi(Ports) extension ChildProcess.Remote: Opaque {}
+@_spi(Ports) extension Connection: Opaque {}
+@_spi(Ports) extension Connection.InputBudget: Opaque {}
+@_spi(Ports) extension ConnectionAttempt: Opaque {}
+@_spi(Ports) extension Daemon: Opaque {}
+@_spi(Ports) extension Daemon.Remote: Opaque {}
+@_spi(Ports) extension DatagramSocket: Opaque {}
+@_spi(Ports) extension Disk: Opaque {}
+@_spi(Ports) extension File: Opaque {}
+@_spi(Ports) extension HostLookup: Opaque {}
+@_spi(Ports) extension Listener: Opaque {}
+@_spi(Ports) extension LoopGroup: Opaque {}
+@_spi(Ports) extension Parcel: Opaque {}
+@_spi(Ports) extension PipeEnd: Opaque {}
+@_spi(Ports) extension Relay: Opaque {}
+@_spi(Ports) extension ServiceManager: Opaque {}
+@_spi(Ports) extension SignalDeliveries: Opaque {}
+@_spi(Ports) extension StandardError: Opaque {}
+@_spi(Ports) extension Watchdog: Opaque {}

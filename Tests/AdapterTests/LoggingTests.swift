@@ -1,6 +1,6 @@
 #if Adapters
 import Logging
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import RunLoopLibevent
 import RunLoopLogging

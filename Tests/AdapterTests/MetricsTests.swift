@@ -1,6 +1,6 @@
 #if Adapters
 import MetricsTestKit
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import RunLoopLibevent
 import RunLoopMetrics

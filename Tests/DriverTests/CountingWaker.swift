@@ -1,4 +1,4 @@
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import Synchronization
 
 /// Counts the wake-ups on their way to another waker.

@@ -1,5 +1,5 @@
 import Glibc
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import TestSupport
 import Testing
 

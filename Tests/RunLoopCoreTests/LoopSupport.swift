@@ -2,7 +2,7 @@ import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 
-@testable import RunLoopCore
+@_spi(Ports) @testable import RunLoopCore
 
 extension RunLoop {
     /// Adds a timer that fires first at `milliseconds`; once, or every `period`.

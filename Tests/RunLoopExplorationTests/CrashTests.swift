@@ -1,6 +1,6 @@
 import RunLoopExploration
 import RunLoopHosts
-import RunLoopKit
+@_spi(Ports) import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
 import TestSupport

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopExploration
-@testable import RunLoopSimulation
+@_spi(Ports) @testable import RunLoopSimulation
 
 /// A program in which a client asks a store for a value, twice. The store may crash.
 private func askTwice(_ simulation: Simulation) throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopExploration
-@testable import RunLoopSimulation
+@_spi(Ports) @testable import RunLoopSimulation
 
 private struct Found: Error {}
 

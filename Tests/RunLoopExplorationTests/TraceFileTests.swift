@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopExploration
-@testable import RunLoopSimulation
+@_spi(Ports) @testable import RunLoopSimulation
 
 /// A program in which two hosts talk, and a fault occurs if one of them crashes.
 private func talk(_ simulation: Simulation) throws {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @testable import RunLoopExploration
-@testable import RunLoopSimulation
+@_spi(Ports) @testable import RunLoopSimulation
 
 private func arguments(for test: String) -> [String] {
     [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "TraceTests/\(test)\\("]

@@ -1,12 +1,12 @@
 import Glibc
-import RunLoopCore
-import RunLoopHosts
-import RunLoopKit
-import RunLoopSimulation
+@_spi(Ports) import RunLoopCore
+@_spi(Ports) import RunLoopKit
+@_spi(Ports) import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@testable import RunLoopHosts
+@_spi(Ports) @testable import RunLoopUnix
 
 /// Datagram sockets of one system and their results, as text.
 private final class DatagramBench {

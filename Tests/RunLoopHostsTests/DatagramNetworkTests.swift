@@ -3,7 +3,7 @@ import RunLoopCore
 import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
-import RunLoopUnix
+@_spi(Ports) import RunLoopUnix
 import TestSupport
 import Testing
 

@@ -1,11 +1,11 @@
 import Glibc
-import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@testable import RunLoopHosts
+@_spi(Ports) @testable import RunLoopUnix
 
 /// A user of both systems, and the groups of the user.
 private let users =

@@ -1,11 +1,12 @@
 import Glibc
-import RunLoopCore
-import RunLoopHosts
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
-import RunLoopUnix
+@_spi(Ports) import RunLoopUnix
 import TestSupport
 import Testing
+
+@testable import RunLoopHosts
 
 /// Files of one disk, and a watcher's events for them, as text.
 private final class FileBench {
@@ -141,7 +142,7 @@ struct FileEventTests {
                 return try Self.steps(network.system, on: simulation.loop, root: "/dir", seed: seed)
             }
             let real = try Self.steps(
-                RealSystem.shared, on: .current, root: directory.path, seed: seed, expected: simulated)
+                WorldSystem.real, on: .current, root: directory.path, seed: seed, expected: simulated)
             for (step, (one, other)) in zip(real, simulated).enumerated() {
                 #expect(one == other, "seed \(seed), step \(step)")
                 if one != other { return }

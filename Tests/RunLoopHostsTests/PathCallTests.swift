@@ -1,12 +1,12 @@
 import Glibc
 import RunLoopCore
-import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@testable import RunLoopHosts
+@_spi(Ports) @testable import RunLoopUnix
 
 /// A system's answers to invalid paths and numbers, as text.
 private struct PathBench {

@@ -1,11 +1,12 @@
 import Glibc
-import RunLoopCore
-import RunLoopHosts
-import RunLoopKit
-import RunLoopSimulation
-import RunLoopUnix
+@_spi(Ports) import RunLoopCore
+@_spi(Ports) import RunLoopKit
+@_spi(Ports) import RunLoopSimulation
+@_spi(Ports) import RunLoopUnix
 import TestSupport
 import Testing
+
+@testable import RunLoopHosts
 
 /// Sockets of one system and the events on them, as text.
 private final class SocketBench {
@@ -110,7 +111,7 @@ struct SocketCallTests {
             let network = SimulatedNetwork(simulation)
             let fence = LoopbackFence()
             let benches = [
-                SocketBench(RealSystem.shared, readiness: Self.poll) { fence.wait() },
+                SocketBench(WorldSystem.real, readiness: Self.poll) { fence.wait() },
                 SocketBench(network.system, readiness: { network.system.readiness(of: $0) }) {
                     simulation.advance(by: .seconds(1))
                 },
@@ -167,7 +168,7 @@ struct SocketCallTests {
         let directory = TemporaryDirectory()
         try withSimulation { simulation in
             let network = SimulatedNetwork(simulation)
-            let both: [any SystemCalls] = [RealSystem.shared, network.system]
+            let both: [any SystemCalls] = [WorldSystem.real, network.system]
             for (system, path) in zip(both, [directory.path + "/s", "/s"]) {
                 let address = try Endpoint(path: path)
                 func listen() -> Int32 {
@@ -196,7 +197,7 @@ struct SocketCallTests {
     func descriptorsOfTheSystem() throws {
         try withSimulation { simulation in
             let system = SimulatedNetwork(simulation).system
-            let real = RealSystem.shared
+            let real = WorldSystem.real
             let (listener, client) = (real.socket(AF_INET), real.socket(AF_INET))
             defer { for descriptor in [listener, client] { system.close(descriptor) } }
             #expect(system.isSocket(listener) && system.option(listener, SOL_SOCKET, SO_TYPE) == 1)

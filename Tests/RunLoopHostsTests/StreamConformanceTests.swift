@@ -1,12 +1,12 @@
-import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
 import TLSTestSupport
 import TestSupport
 import Testing
 
+@testable import RunLoopHosts
 @testable import RunLoopTLS
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 /// A transport for a connection, in memory, of the system, or of a simulated network.
 indirect enum Ground: Sendable, Equatable, CustomTestStringConvertible {

@@ -1,11 +1,12 @@
 import Glibc
 import RunLoopCore
-import RunLoopHosts
 import RunLoopKit
 import RunLoopSimulation
-import RunLoopUnix
+@_spi(Ports) import RunLoopUnix
 import TestSupport
 import Testing
+
+@testable import RunLoopHosts
 
 @Suite("Users of simulated hosts")
 struct UserTests {

@@ -1,4 +1,4 @@
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
 import TestSupport

@@ -1,7 +1,7 @@
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopExploration
 import RunLoopHosts
-import RunLoopKit
+@_spi(Ports) import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
 import TestSupport

@@ -1,6 +1,6 @@
 import Glibc
-import RunLoopCore
-import RunLoopKit
+@_spi(Ports) import RunLoopCore
+@_spi(Ports) import RunLoopKit
 import RunLoopUnix
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-import RunLoopKit
+@_spi(Ports) import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-import RunLoopKit
-import RunLoopSimulation
+@_spi(Ports) import RunLoopKit
+@_spi(Ports) import RunLoopSimulation
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import Glibc
-import RunLoopKit
+@_spi(Ports) import RunLoopKit
 import RunLoopSimulation
 import RunLoopTLS
-import RunLoopUnix
+@_spi(Ports) import RunLoopUnix
 import TLSTestSupport
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@ import COpenSSL
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
-import RunLoopUnix
+@_spi(Ports) import RunLoopUnix
 import TLSTestSupport
 import TestSupport
 import Testing

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import RunLoopExploration
 import RunLoopHosts
-import RunLoopKit
+@_spi(Ports) import RunLoopKit
 import RunLoopTesting
 import Synchronization
 import TestSupport

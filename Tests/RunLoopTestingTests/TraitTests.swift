@@ -1,5 +1,5 @@
 import RunLoopKit
-import RunLoopSimulation
+@_spi(Ports) import RunLoopSimulation
 import RunLoopTesting
 import TestSupport
 import Testing

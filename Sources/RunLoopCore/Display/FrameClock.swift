@@ -38,16 +38,16 @@ public struct FrameClock: Sendable, Hashable {
 
     /// The time between frames, to the attosecond. Dates are whole nanoseconds, so two in a row may be up to a
     /// nanosecond closer or farther apart.
-    package var framePeriod: Duration { .nanoseconds(unit) / framesPerSecond }
+    var framePeriod: Duration { .nanoseconds(unit) / framesPerSecond }
 
     /// Returns the date of a frame. O(1).
-    package func date(of frame: Int64) -> RunLoop.Instant {
+    func date(of frame: Int64) -> RunLoop.Instant {
         let offset = (Int128(frame) * Int128(unit)).dividedRoundingDown(by: Int128(framesPerSecond))
         return RunLoop.Instant(nanoseconds: Int64(clamping: Int128(start.nanoseconds) + offset))
     }
 
     /// Returns the latest frame whose date is not later than `now`. O(1).
-    package func frame(at now: RunLoop.Instant) -> Int64 {
+    func frame(at now: RunLoop.Instant) -> Int64 {
         // ⌊k × unit / n⌋ ≤ elapsed is the same as k × unit ≤ (elapsed + 1) × n − 1, all numbers being whole.
         let elapsed = Int128(now.nanoseconds) - Int128(start.nanoseconds)
         let product = (elapsed + 1) * Int128(framesPerSecond) - 1
@@ -55,7 +55,7 @@ public struct FrameClock: Sendable, Hashable {
     }
 
     /// Returns the first frame whose date is later than `now`. O(1).
-    package func frame(after now: RunLoop.Instant) -> Int64 {
+    func frame(after now: RunLoop.Instant) -> Int64 {
         frame(at: now).saturatingAdding(1)
     }
 }

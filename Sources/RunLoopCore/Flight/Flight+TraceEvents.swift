@@ -106,7 +106,7 @@ extension Flight {
 
 extension Int64 {
     /// This number of nanoseconds in microseconds with three decimals, as in Chrome's tracing.
-    package var inMicroseconds: String {
+    @_spi(Ports) public var inMicroseconds: String {
         let (whole, rest) = quotientAndRemainder(dividingBy: 1000)
         return "\(whole)." + padded("\(rest.magnitude)", to: 3)
     }

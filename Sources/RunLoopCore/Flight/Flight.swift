@@ -85,5 +85,5 @@ public struct Flight: Sendable {
     /// The events, in their order.
     public let entries: [Entry]
     /// The number of events written until now, including lost ones.
-    package let end: Int
+    @_spi(Ports) public let end: Int
 }

@@ -110,7 +110,7 @@ final class DispatchRecord: Sendable {
 extension RunLoop {
     /// Notes that the call that the loop is making is about to take virtual time: its thread works, or waits for
     /// another one.
-    package func callTakesTime() {
+    @_spi(Ports) public func callTakesTime() {
         record?.takesTime()
     }
 }

@@ -225,14 +225,14 @@ extension RunLoop {
 
     /// Returns whether no timer, source or block is in `mode`, so that a run would end at once. On the loop's thread.
     @inline(__always)
-    package func isEmpty(_ mode: Mode) -> Bool {
+    func isEmpty(_ mode: Mode) -> Bool {
         if isKeptAlive(mode) { return false }
         return !timers.hasMembers(in: mode) && (blocks.isEmpty || !hasBlocks(for: mode))
     }
 
     /// Indicates whether requests of other threads wait to be taken.
     @inline(__always)
-    package var hasMail: Bool { mailbox.hasMail }
+    @_spi(Ports) public var hasMail: Bool { mailbox.hasMail }
 
     @inline(__always)
     func collectMail() {

@@ -15,7 +15,7 @@ extension RunLoop {
 
         /// Indicates whether the order of mail is recorded or repeated. Then senders may not share a post, which would
         /// depend on the first of them and could not be repeated.
-        package var keepsOrder: Bool { mailbox.keepsOrder }
+        @_spi(Ports) public var keepsOrder: Bool { mailbox.keepsOrder }
 
         package var id: ObjectIdentifier { ObjectIdentifier(mailbox) }
 
@@ -77,7 +77,7 @@ extension RunLoop {
     /// Creates a loop of the calling thread.
     ///
     /// - Parameter remote: a remote handed out before the loop was made; `nil` for a new one.
-    package convenience init(driver: any Driver, world: any World, remote: Remote? = nil) {
+    @_spi(Ports) public convenience init(driver: any Driver, world: any World, remote: Remote? = nil) {
         self.init(driver: driver, world: world, mailbox: remote?.mailbox ?? Mailbox(waker: driver.waker))
     }
 }

@@ -55,7 +55,7 @@ extension RunLoop {
             return knownName.number
         }
 
-        package final var isScheduled: Bool { home != nil }
+        @_spi(Ports) public final var isScheduled: Bool { home != nil }
 
         // MARK: Points for subclasses
 

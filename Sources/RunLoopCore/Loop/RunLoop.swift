@@ -23,10 +23,12 @@ public final class RunLoop {
     @exclusivity(unchecked) public internal(set) var statistics = Statistics()
 
     /// The number of calls of handlers and jobs so far.
-    package var callouts: Int { statistics.fires + statistics.sources + statistics.blocks + statistics.jobs }
+    @_spi(Ports) public var callouts: Int {
+        statistics.fires + statistics.sources + statistics.blocks + statistics.jobs
+    }
 
-    package let driver: any Driver
-    package let world: any World
+    @_spi(Ports) public let driver: any Driver
+    @_spi(Ports) public let world: any World
     let mailbox: Mailbox<RunLoop>
     /// The loop's number, unique in the process, even among loops that have gone.
     let number = loopCount.wrappingAdd(1, ordering: .relaxed).newValue
@@ -70,7 +72,7 @@ public final class RunLoop {
     @exclusivity(unchecked) var blocks = BlockQueue<RunLoop>()
     let ready = ReadyQueue()
     /// Indicates whether this pass is still to serve descriptors found ready. On the loop's thread.
-    package var hasReadyDescriptors: Bool { !ready.isEmpty }
+    @_spi(Ports) public var hasReadyDescriptors: Bool { !ready.isEmpty }
     /// The buffer for collected mail. Empty between collections, but with its capacity.
     @exclusivity(unchecked) var mail = Mail<RunLoop>()
 
@@ -80,7 +82,7 @@ public final class RunLoop {
     /// The calls that the loop is making, while a monitor watches.
     @exclusivity(unchecked) var record: DispatchRecord? { didSet { calledMayBeWatched() } }
     /// The schedule that chooses for the loop, in an explored simulation.
-    @exclusivity(unchecked) package var schedule: (any CallSchedule)? { didSet { calledMayBeWatched() } }
+    @exclusivity(unchecked) @_spi(Ports) public var schedule: (any CallSchedule)? { didSet { calledMayBeWatched() } }
     /// The log of the loop's events, while a recorder keeps one.
     @exclusivity(unchecked) var log: FlightLog? {
         didSet {
@@ -113,9 +115,9 @@ public final class RunLoop {
     /// Set if another thread's stop found no run to end: the next run will end.
     @exclusivity(unchecked) var isStopPending = false
     /// Set if the loop's thread is to end: every run ends, and a new run makes a single pass.
-    @exclusivity(unchecked) package internal(set) var isEnding = false
+    @exclusivity(unchecked) @_spi(Ports) public internal(set) var isEnding = false
     /// Set if nothing is scheduled in the loop any more.
-    @exclusivity(unchecked) package private(set) var hasEnded = false
+    @exclusivity(unchecked) @_spi(Ports) public private(set) var hasEnded = false
     /// Set while jobs of tasks still run: until the end of the loop has run the last of them.
     private(set) var takesJobs = true
     /// Set if the next sleep is to end at once.
@@ -152,7 +154,7 @@ public final class RunLoop {
 
     /// Ends the loop. The items are invalidated: their invalidation handlers are called, but not their handlers. Queued
     /// work is released. From now on posts from other threads are refused.
-    package func tearDown() {
+    @_spi(Ports) public func tearDown() {
         guard !hasEnded else { return }
         tellIfNeverRun()
         letGoOfAll()
@@ -231,7 +233,7 @@ public final class RunLoop {
 
     /// Indicates whether the process was forked after the loop was made. If so, a loop of the real world is the
     /// parent's.
-    package var isForked: Bool { forkCount != rlk_fork_count() && !isVirtual }
+    var isForked: Bool { forkCount != rlk_fork_count() && !isVirtual }
     private let forkCount = rlk_fork_count()
 
     /// The mode of the innermost run; `nil` while the loop does not run. On the loop's thread.
@@ -253,7 +255,7 @@ public final class RunLoop {
     }
 
     /// Ends every run under way, and lets later ones make a single pass.
-    package func endAllRuns() {
+    @_spi(Ports) public func endAllRuns() {
         isEnding = true
         innermostRun?.isStopped = true
         for index in outerRuns.indices { outerRuns[index].isStopped = true }
@@ -361,7 +363,7 @@ public final class RunLoop {
     func allUntimedItems() -> [UntimedItem] { untimedItems.values.ordered { $0.number < $1.number } }
 
     /// Traps unless the loop's structures agree with one another; for tests.
-    package func checkInvariants() {
+    @_spi(Ports) public func checkInvariants() {
         timers.checkInvariants()
         for source in descriptors.all {
             precondition(source.token.flatMap { descriptors[$0] }?.object === source, "a source lost its token")

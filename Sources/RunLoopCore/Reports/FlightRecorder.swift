@@ -32,12 +32,12 @@ public final class FlightRecorder {
         public func flight() throws(FlightError) -> Flight { try flight(from: 0) }
 
         /// Returns the flight from an event on, whose number is the ``Flight/end`` of an earlier one. O(size) to copy.
-        package func flight(from start: Int) throws(FlightError) -> Flight {
+        @_spi(Ports) public func flight(from start: Int) throws(FlightError) -> Flight {
             let (bytes, written) = memory.copy()
             return try Flight(bytes, written: written, from: start)
         }
 
-        package func isSame(as other: Memory) -> Bool { memory === other.memory }
+        @_spi(Ports) public func isSame(as other: Memory) -> Bool { memory === other.memory }
 
         /// Writes the flight until now to a file, which it replaces. O(size). In a replay the file stays as it is.
         ///
@@ -114,7 +114,7 @@ public final class FlightRecorder {
 
 extension RunLoop {
     /// The memory of the loop's recorder, if it has one. On the loop's thread.
-    package var flightMemory: FlightRecorder.Memory? {
+    @_spi(Ports) public var flightMemory: FlightRecorder.Memory? {
         log.map { FlightRecorder.Memory(memory: $0.memory, isReplay: world.isReplay) }
     }
 }

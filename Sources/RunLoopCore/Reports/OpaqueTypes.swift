@@ -1,19 +1,19 @@
-extension RunLoop: Opaque {}
-extension RunLoop.Activities: Opaque {}
-extension RunLoop.Executor: Opaque {}
-extension RunLoop.Item: Opaque {}
-extension RunLoop.ItemRemote: Opaque {}
-extension RunLoop.Local: Opaque {}
-extension RunLoop.RandomNumbers: Opaque {}
-extension RunLoop.Remote: Opaque {}
-extension RunLoop.TaskSequence: Opaque {}
-extension RunLoop.Tasks: Opaque {}
-extension RunLoop.Tasks.Child: Opaque {}
-extension LoopBound: Opaque {}
-extension RateLimiter: Opaque {}
-extension LoopThread: Opaque {}
-extension LoopThreadPool: Opaque {}
-extension StallMonitor: Opaque {}
-extension FlightRecorder: Opaque {}
-extension TimerSource: Opaque {}
-extension WorkItem: Opaque {}
+@_spi(Ports) extension RunLoop: Opaque {}
+@_spi(Ports) extension RunLoop.Activities: Opaque {}
+@_spi(Ports) extension RunLoop.Executor: Opaque {}
+@_spi(Ports) extension RunLoop.Item: Opaque {}
+@_spi(Ports) extension RunLoop.ItemRemote: Opaque {}
+@_spi(Ports) extension RunLoop.Local: Opaque {}
+@_spi(Ports) extension RunLoop.RandomNumbers: Opaque {}
+@_spi(Ports) extension RunLoop.Remote: Opaque {}
+@_spi(Ports) extension RunLoop.TaskSequence: Opaque {}
+@_spi(Ports) extension RunLoop.Tasks: Opaque {}
+@_spi(Ports) extension RunLoop.Tasks.Child: Opaque {}
+@_spi(Ports) extension LoopBound: Opaque {}
+@_spi(Ports) extension RateLimiter: Opaque {}
+@_spi(Ports) extension LoopThread: Opaque {}
+@_spi(Ports) extension LoopThreadPool: Opaque {}
+@_spi(Ports) extension StallMonitor: Opaque {}
+@_spi(Ports) extension FlightRecorder: Opaque {}
+@_spi(Ports) extension TimerSource: Opaque {}
+@_spi(Ports) extension WorkItem: Opaque {}

@@ -1,13 +1,13 @@
 extension RunLoop.Dump {
     /// The state of a task of the loop at the time of a dump.
-    package struct TaskState: Sendable, Hashable {
+    @_spi(Ports) public struct TaskState: Sendable, Hashable {
         /// The task's number, unique in the process.
-        package let number: Int
+        public let number: Int
         /// A description for reports, for example `sleeps until 2.500000000`; `nil` if the task waits for something
         /// unknown to the loop.
-        package let activity: String?
+        public let activity: String?
         /// The numbers of the tasks that wait for this task's end, including other loops' tasks.
-        package let awaiters: [Int]
+        public let awaiters: [Int]
     }
 
     /// The cycles of tasks of the loop that wait for each other: each for the next one, and the last for the first.

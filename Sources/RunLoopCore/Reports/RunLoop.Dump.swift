@@ -46,11 +46,11 @@ extension RunLoop {
             /// not, nor do items that only observe the loop, such as the signal that dumps it.
             public let keepsAlive: Bool
             /// Indicates whether the item is called in the next pass in one of its modes, regardless of the time.
-            package let isReady: Bool
+            @_spi(Ports) public let isReady: Bool
             /// The state of a task; `nil` for other items.
-            package let task: TaskState?
+            @_spi(Ports) public let task: TaskState?
             /// The descriptor of a descriptor source.
-            package let descriptor: Int32?
+            @_spi(Ports) public let descriptor: Int32?
         }
 
         /// Returns the items that keep a run in `mode` from finishing.
@@ -81,7 +81,7 @@ extension RunLoop {
     }
 
     /// Returns a snapshot, on a thread that knows that the loop's own is at rest.
-    package func dumpAtRest() -> Dump {
+    @_spi(Ports) public func dumpAtRest() -> Dump {
         var items = timers.items().compactMap { item -> Dump.Item? in
             if let call = item.call { return Dump.Item(call.pointee, timers.membership(of: item)) }
             // Without the loop's own alarms.

@@ -13,9 +13,9 @@ extension RunLoop {
         /// keep the source.
         @exclusivity(unchecked) private final var handler: (() -> Void)?
         /// The closure to call when the source has left its loop, and when it has been invalidated.
-        @exclusivity(unchecked) package private(set) final var cleanup: (() -> Void)?
+        @exclusivity(unchecked) @_spi(Ports) public private(set) final var cleanup: (() -> Void)?
 
-        package init(descriptor: Int32 = -1, name: String, order: Int, origin: Origin) {
+        @_spi(Ports) public init(descriptor: Int32 = -1, name: String, order: Int, origin: Origin) {
             super.init(descriptor: descriptor, interest: .readable, order: order, origin: origin)
             self.name = name
         }
@@ -25,12 +25,12 @@ extension RunLoop {
         }
 
         /// Sets the closures, once.
-        package final func setHandler(_ handler: @escaping () -> Void, cleanup: @escaping () -> Void) {
+        @_spi(Ports) public final func setHandler(_ handler: @escaping () -> Void, cleanup: @escaping () -> Void) {
             (self.handler, self.cleanup) = (handler, cleanup)
         }
 
         /// Leaves the loop, if there is one, without invalidating the source.
-        package final func leaveLoop() {
+        @_spi(Ports) public final func leaveLoop() {
             if let loop { withdraw(from: loop) }
         }
 

@@ -5,7 +5,7 @@ extension RunLoop {
     /// served is parked: its descriptor is not watched until one of its modes runs.
     open class WatchedSource: Source {
         /// The descriptor. Set it only while the source is in no loop.
-        @exclusivity(unchecked) package final var descriptor: Int32
+        @exclusivity(unchecked) @_spi(Ports) public final var descriptor: Int32
         /// The events for which the descriptor is watched; an empty set pauses the source.
         @exclusivity(unchecked) final var interest: DescriptorEvents {
             willSet { checkThread() }
@@ -107,7 +107,7 @@ extension RunLoop {
     }
 
     /// Schedules a source in modes of this loop, and begins to watch its descriptor.
-    package func schedule(_ source: WatchedSource, _ modes: Modes) throws(DescriptorError) {
+    @_spi(Ports) public func schedule(_ source: WatchedSource, _ modes: Modes) throws(DescriptorError) {
         guard admits(source), !modes.isEmpty else { return }
         if source.token == nil { try source.beginWatch(in: self) }
         enrol(source, modes)

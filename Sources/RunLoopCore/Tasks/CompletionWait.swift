@@ -1,5 +1,5 @@
 /// A task's wait for the call of a completion handler, on a loop's thread.
-package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
+@_spi(Ports) public final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
     // Unchecked as in `TaskWait`.
     private var start: ((@escaping (Value) -> Void) -> () -> Void)?
     private var cancel: (() -> Void)?
@@ -10,7 +10,7 @@ package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
     ///
     /// - Parameter start: begins an operation that ends with the call, and returns a closure that cancels it. If the
     ///   handler is released uncalled, because the loop has ended, the wait throws an error that says so.
-    package static func value(
+    public static func value(
         on loop: RunLoop, isolation: isolated (any Actor)? = #isolation,
         _ start: @escaping (@escaping (Value) -> Void) -> () -> Void
     ) async throws -> Value {
@@ -21,15 +21,15 @@ package final class CompletionWait<Value>: TaskWait, @unchecked Sendable {
         return wait.value!
     }
 
-    package override var purpose: String? { "waits for an operation to complete" }
+    public override var purpose: String? { "waits for an operation to complete" }
 
-    package override func begin(in loop: RunLoop) {
+    public override func begin(in loop: RunLoop) {
         let call = Call(self)
         cancel = start?({ call.complete($0) })
         start = nil
     }
 
-    package override func cancelled(in loop: RunLoop) {
+    public override func cancelled(in loop: RunLoop) {
         isCancelling = !loop.hasEnded
         cancel?()
         cancel = nil

@@ -148,7 +148,7 @@ extension RunLoop {
         }
     }
 
-    package var runningJob: UnownedJob? {
+    @_spi(Ports) public var runningJob: UnownedJob? {
         jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job } }
     }
 }

@@ -138,7 +138,7 @@ extension RunLoop {
 
     /// Cancels the tasks of the loop and waits until they have ended, including tasks that they have started meanwhile.
     /// Shielded tasks are not cancelled. On the loop's thread.
-    package nonisolated(nonsending) func endTasks() async {
+    @_spi(Ports) public nonisolated(nonsending) func endTasks() async {
         while true {
             let items = allUntimedItems().compactMap { $0 as? TaskItem }
             guard !items.isEmpty else { return }

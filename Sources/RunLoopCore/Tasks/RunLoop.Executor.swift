@@ -61,12 +61,12 @@ extension RunLoop {
         /// Runs a job in place of Swift's default executor, under that executor's name. Any thread.
         ///
         /// - Returns: `false` if the loop has ended.
-        package func standIn(for job: UnownedJob) -> Bool { jobs.accepts(job, by: .standIn) }
+        @_spi(Ports) public func standIn(for job: UnownedJob) -> Bool { jobs.accepts(job, by: .standIn) }
 
         /// Runs a job in place of the main actor's executor. Any thread.
         ///
         /// - Returns: `false` if the loop has ended.
-        package func standInForMainActor(for job: UnownedJob) -> Bool { jobs.accepts(job, by: .mainActor) }
+        @_spi(Ports) public func standInForMainActor(for job: UnownedJob) -> Bool { jobs.accepts(job, by: .mainActor) }
     }
 }
 

@@ -2,14 +2,14 @@ internal import CShims
 
 /// The label of a loop's task in reports: its name, and the place where it was started. For a task without a name,
 /// reports show the function that started it.
-package struct TaskLabel: Sendable, CustomStringConvertible {
-    package let name: String?
-    package let origin: RunLoop.Origin
+@_spi(Ports) public struct TaskLabel: Sendable, CustomStringConvertible {
+    let name: String?
+    let origin: RunLoop.Origin
     let function: StaticString
 
     /// The label in words, for example `task "poller" (Daemon/main.swift:12)`, or `task in serve()
     /// (Daemon/main.swift:12)`.
-    package var description: String { "task \(name.map { quoted($0) } ?? "in \(function)") (\(origin))" }
+    public var description: String { "task \(name.map { quoted($0) } ?? "in \(function)") (\(origin))" }
 
     /// The labels of running tasks, by the addresses of their jobs: a job may be on any executor, and does not carry
     /// its task's name. No other job has the address meanwhile.
@@ -23,22 +23,22 @@ package struct TaskLabel: Sendable, CustomStringConvertible {
 extension UnownedJob {
     /// The job's address; no other job has it as long as the job waits.
     // A job is a pointer to itself.
-    package var address: UInt { unsafeBitCast(self, to: UInt.self) }
+    @_spi(Ports) public var address: UInt { unsafeBitCast(self, to: UInt.self) }
 
     static func == (left: UnownedJob, right: UnownedJob) -> Bool { left.address == right.address }
 
     /// The number of the job's task; `nil` for a job of the runtime, with which a task yields or enters an actor.
-    package var taskNumber: Int? {
+    @_spi(Ports) public var taskNumber: Int? {
         let number = rlk_task_number(address)
         return number == 0 ? nil : Int(number)
     }
 
     /// The label of the job's task, if that is a loop's and has not ended.
-    package var label: TaskLabel? { TaskLabel.all.withLock { $0[address] } }
+    var label: TaskLabel? { TaskLabel.all.withLock { $0[address] } }
 
     /// The name of the job's task in reports, for example `task "poller" (Daemon/main.swift:12)`; `task 12` if it is no
     /// loop's.
-    package var task: String {
+    @_spi(Ports) public var task: String {
         label.map { "\($0)" } ?? taskNumber.map { "task \($0)" } ?? "a job of the runtime"
     }
 }

@@ -5,9 +5,9 @@ internal import Synchronization
 /// Subclasses define the beginning of the wait and its reaction when the task is cancelled; both happen on the loop's
 /// thread. The first call to end the wait resumes the task; later ones have no effect. The object serves one wait after
 /// another. Waiting allocates nothing.
-package class TaskWait: SerialExecutor, @unchecked Sendable {
+@_spi(Ports) open class TaskWait: SerialExecutor, @unchecked Sendable {
     // Unchecked: a task that begins to wait hands the fields below over to the loop's thread by the atomic flag.
-    package let remote: RunLoop.Remote
+    public let remote: RunLoop.Remote
 
     /// Set if a task is to be resumed.
     private let isOpen = Atomic(false)
@@ -22,7 +22,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     @exclusivity(unchecked) private var hasBegun = false
     @exclusivity(unchecked) private var usedGate: JobGate?
     /// Indicates whether the wait can be ended. On the loop's thread.
-    package final var isWaiting: Bool { isOpen.load(ordering: .relaxed) }
+    public final var isWaiting: Bool { isOpen.load(ordering: .relaxed) }
 
     /// The waiting task, at rest. On the loop's thread.
     final var waiter: UnownedJob? { isWaiting ? job : nil }
@@ -34,9 +34,9 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     @exclusivity(unchecked) private var isUsed = false
     /// Indicates whether a task waits: from the beginning of the wait until the task resumes. Computed, because other
     /// modules check each use of a stored property.
-    package final var isTaken: Bool { isUsed }
+    public final var isTaken: Bool { isUsed }
 
-    package init(_ remote: RunLoop.Remote) {
+    public init(_ remote: RunLoop.Remote) {
         self.remote = remote
     }
 
@@ -44,7 +44,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     ///
     /// - Parameter what: the wait's name in errors, for example `connections`.
     /// - Throws: ``RunLoop/WaitError`` if another task waits, or if the loop has ended.
-    package final nonisolated(nonsending) func admit(for what: @autoclosure () -> String) async throws {
+    public final nonisolated(nonsending) func admit(for what: @autoclosure () -> String) async throws {
         if remote.hasEnded { throw await remote.endErrorAfterTurn() }
         require(remote.isCurrent, RunLoop.awaitedElsewhere(what()))
         if isTaken { throw RunLoop.WaitError.alreadyWaiting(what()) }
@@ -54,7 +54,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     ///
     /// - Throws: the error that ended the wait; `CancellationError` if the task is cancelled; ``RunLoop/WaitError`` if
     ///   the loop has ended.
-    package final nonisolated(nonsending) func wait() async throws {
+    public final nonisolated(nonsending) func wait() async throws {
         isUsed = true
         defer { isUsed = false }
         (hasOpened, hasBegun, hasEndedEarly) = (false, false, false)
@@ -92,7 +92,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     }
 
     /// Takes the job of a task that has come to the gate.
-    package final func enqueue(_ job: consuming ExecutorJob) {
+    public final func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         self.job = job
         origin = nil
@@ -139,7 +139,7 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     ///
     /// The job of a task that came from the loop returns there as if it had never left, so that it resumes at once.
     /// Other tasks first resume here and then return to their own executor.
-    package final func end(throwing error: (any Error)? = nil) {
+    public final func end(throwing error: (any Error)? = nil) {
         if isTaken && !hasOpened {
             hasEndedEarly = true
             self.error = error
@@ -160,22 +160,22 @@ package class TaskWait: SerialExecutor, @unchecked Sendable {
     // MARK: Points for subclasses
 
     /// Called when a task has begun to wait. The wait may end at once.
-    package func begin(in loop: RunLoop) {}
+    open func begin(in loop: RunLoop) {}
 
     /// Indicates whether the wait continues when the task is cancelled.
-    package var outlastsCancellation: Bool { false }
+    open var outlastsCancellation: Bool { false }
 
     /// Called when the task was cancelled after the wait had begun, before the task learns of it.
-    package func cancelled(in loop: RunLoop) {}
+    open func cancelled(in loop: RunLoop) {}
 
     /// A description of the wait for reports, for example `sleeps until 2.500000000`.
-    package var purpose: String? { nil }
+    open var purpose: String? { nil }
 }
 
 extension RunLoop.Remote {
     /// Returns ``endError`` after a suspension. A task that swallows the error and tries again then takes turns, which
     /// are limited at the end of a loop; otherwise it would keep its thread for ever.
-    package nonisolated(nonsending) func endErrorAfterTurn() async -> RunLoop.WaitError {
+    @_spi(Ports) public nonisolated(nonsending) func endErrorAfterTurn() async -> RunLoop.WaitError {
         try? await TaskWait(self).wait()
         return endError
     }

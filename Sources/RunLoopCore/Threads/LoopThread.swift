@@ -79,7 +79,7 @@ public final class LoopThread: Sendable {
 
     /// Starts a thread in `world`, or ends the process. A service only serves others; see
     /// ``World/makeSeat(named:isService:)``.
-    package convenience init(
+    @_spi(Ports) public convenience init(
         name: String, in world: any World, isService: Bool = false, setUp: @escaping @Sendable (RunLoop) -> Void
     ) {
         do {
@@ -90,14 +90,14 @@ public final class LoopThread: Sendable {
     }
 
     /// Starts a thread in `world`, or throws if the system refuses a descriptor or the thread.
-    package convenience init(
+    @_spi(Ports) public convenience init(
         starting name: String, in world: any World, isService: Bool = false,
         setUp: @escaping @Sendable (RunLoop) -> Void
     ) throws(RunLoop.StartError) {
         try self.init(name: name, at: world.makeSeat(named: name, isService: isService), setUp: setUp)
     }
 
-    package init(
+    @_spi(Ports) public init(
         name: String, at seat: any Seat, setUp: @escaping @Sendable (RunLoop) -> Void
     ) throws(RunLoop.StartError) {
         self.name = name

@@ -3,7 +3,7 @@ internal import Glibc
 
 extension RunLoop {
     /// The loop of the calling thread, if it has one.
-    package static var installed: RunLoop? { installedReference?.object }
+    @_spi(Ports) public static var installed: RunLoop? { installedReference?.object }
 
     /// An unretained reference to ``installed``: the thread keeps its loop.
     package static var installedReference: UnownedReference<RunLoop>? {
@@ -29,7 +29,7 @@ extension RunLoop {
     }
 
     /// Indicates whether the loop is the calling thread's.
-    package var isInstalled: Bool { RunLoop.installedReference == UnownedReference(self) }
+    var isInstalled: Bool { RunLoop.installedReference == UnownedReference(self) }
 
     /// An unretained reference to ``installed`` if it can be used here: after a fork, a loop of the real world is the
     /// parent's.
@@ -60,7 +60,7 @@ extension RunLoop {
     ///
     /// - Returns: the loop that was installed before. It has not been torn down.
     @discardableResult
-    package static func install(_ loop: RunLoop?) -> RunLoop? {
+    @_spi(Ports) public static func install(_ loop: RunLoop?) -> RunLoop? {
         // Unmanaged: the thread holds the loop by a pointer, which counts as a reference.
         let previous = rlk_get_thread_object().map { Unmanaged<RunLoop>.fromOpaque($0).takeRetainedValue() }
         let pointer = loop.map { Unmanaged.passRetained($0).toOpaque() }
@@ -71,10 +71,10 @@ extension RunLoop {
     }
 
     /// The main loop for the threads of a world; `nil` in the real world, whose main thread has the loop.
-    package static let mainRemotes = WorldLocal<Remote?> { _ in nil }
+    @_spi(Ports) public static let mainRemotes = WorldLocal<Remote?> { _ in nil }
 
     /// A closure to call with every loop of a world's threads before its set-up: a simulation has them traced.
-    package static let preparations = WorldLocal<@Sendable (RunLoop) -> Void> { _ in { _ in } }
+    @_spi(Ports) public static let preparations = WorldLocal<@Sendable (RunLoop) -> Void> { _ in { _ in } }
 
     /// The key of the C library that reports the end of a thread, even of one that this library has not started. Its
     /// value counts as a reference to the loop, which C cannot manage: so it is retained and released by hand.
@@ -93,11 +93,11 @@ extension RunLoop {
 
 extension UnownedReference<RunLoop> {
     /// Returns the first fire date of a timer that is made now.
-    package func date(after interval: Duration) -> RunLoop.Instant {
+    public func date(after interval: Duration) -> RunLoop.Instant {
         with { $0.now } + (interval > .zero ? interval : Timer.usualInterval)
     }
 
-    package func schedule(_ timer: Timer) {
+    public func schedule(_ timer: Timer) {
         with { $0.add(timer, forMode: .default) }
     }
 }
@@ -106,7 +106,7 @@ extension RunLoop.Remote {
     /// A Boolean value that indicates whether the loop is the calling thread's. Any thread; O(1).
     public var isCurrent: Bool { installedReference != nil }
 
-    package var installed: RunLoop? { installedReference?.object }
+    @_spi(Ports) public var installed: RunLoop? { installedReference?.object }
 
     /// An unretained reference to the loop, if it is the calling thread's.
     @inline(__always)

@@ -75,7 +75,7 @@ extension RunLoop {
     /// Calls `block` on behalf of other code, with that code's place, and with a label for reports.
     @discardableResult
     @inline(__always)
-    package func perform(
+    @_spi(Ports) public func perform(
         at date: Instant, inModes modes: Modes, label: CallLabel = .call, origin: Origin,
         _ block: consuming @escaping () -> Void
     ) -> DelayedCall {

@@ -144,7 +144,7 @@ public final class Timer: RunLoop.TimedItem {
     }
 
     /// The replacement for an interval of zero or less.
-    package static let usualInterval = Duration.microseconds(100)
+    static let usualInterval = Duration.microseconds(100)
 
     // MARK: Properties
 

@@ -1,10 +1,10 @@
 /// The purpose of a call, for reports: one byte in its slot.
-package struct CallLabel: BitwiseCopyable, Equatable {
+@_spi(Ports) public struct CallLabel: Sendable, BitwiseCopyable, Equatable {
     let id: UInt8
 
     private static let names = Locked<[String]>([])
 
-    package static let call = CallLabel(id: 0)
+    public static let call = CallLabel(id: 0)
     /// The label of a call of a method, which can be found by its target.
     static let targetedCall = CallLabel(id: 1)
     /// The label of a task's sleep, whose block is also called when its loop ends.
@@ -15,7 +15,7 @@ package struct CallLabel: BitwiseCopyable, Equatable {
     }
 
     /// Creates a label with a name that the process keeps. For constants: there can be 253.
-    package init(_ name: String) {
+    public init(_ name: String) {
         id = Self.names.withLock { names in
             if let index = names.firstIndex(of: name) { return UInt8(index + 3) }
             require(

@@ -1,55 +1,55 @@
 /// A set of modes: a word of bits for the first 64 modes of the process, and a number for a set of later ones.
-package struct ModeSet: Sendable, Hashable, BitwiseCopyable {
+struct ModeSet: Sendable, Hashable, BitwiseCopyable {
     private var bits: UInt64 = 0
     // A number, not the set: even an empty reference to one made seven runtime calls when a timer was scheduled.
     private var beyond = ModesBeyond.none
 
-    package init() {}
+    init() {}
 
-    package init(_ mode: RunLoop.Mode) {
+    init(_ mode: RunLoop.Mode) {
         insert(mode)
     }
 
-    package var isEmpty: Bool { self == ModeSet() }
+    var isEmpty: Bool { self == ModeSet() }
 
     /// A word that is the same for equal sets, and rarely for others.
     @inline(__always)
-    package var word: UInt64 { bits &+ UInt64(UInt32(bitPattern: beyond.number)) << 32 }
+    var word: UInt64 { bits &+ UInt64(UInt32(bitPattern: beyond.number)) << 32 }
 
     @inline(__always)
-    package func contains(_ mode: RunLoop.Mode) -> Bool {
+    func contains(_ mode: RunLoop.Mode) -> Bool {
         mode.id < 64 ? bits & (1 << UInt64(mode.id)) != 0 : beyond.ids.contains(mode.id)
     }
 
-    package mutating func insert(_ mode: RunLoop.Mode) {
+    mutating func insert(_ mode: RunLoop.Mode) {
         if mode.id < 64 { bits |= 1 << UInt64(mode.id) } else { beyond = ModesBeyond(beyond.ids.union([mode.id])) }
     }
 
-    package mutating func formUnion(_ other: ModeSet) {
+    mutating func formUnion(_ other: ModeSet) {
         bits |= other.bits
         if other.beyond != .none { beyond = ModesBeyond(beyond.ids.union(other.beyond.ids)) }
     }
 
-    package mutating func subtract(_ other: ModeSet) {
+    mutating func subtract(_ other: ModeSet) {
         bits &= ~other.bits
         if other.beyond != .none { beyond = ModesBeyond(beyond.ids.subtracting(other.beyond.ids)) }
     }
 
-    package func subtracting(_ other: ModeSet) -> ModeSet {
+    func subtracting(_ other: ModeSet) -> ModeSet {
         var result = self
         result.subtract(other)
         return result
     }
 
     /// The modes, in the order in which the process first named them.
-    package var all: [RunLoop.Mode] {
+    var all: [RunLoop.Mode] {
         var modes: [RunLoop.Mode] = []
         forEach { modes.append($0) }
         return modes
     }
 
     /// Calls `body` with each mode, in the order in which the process first named them.
-    package func forEach(_ body: (RunLoop.Mode) -> Void) {
+    func forEach(_ body: (RunLoop.Mode) -> Void) {
         var rest = bits
         while rest != 0 {
             body(RunLoop.Mode(id: rest.trailingZeroBitCount))

@@ -3,10 +3,10 @@
 /// A mirror copies stored properties, deeply: Swift Testing makes one for each operand of a failed expectation. Here it
 /// would read values that other threads are changing, and trap at a generic property whose value is not copyable. Every
 /// public class is opaque, and so is each value that leads to an object of another kind.
-package protocol Opaque: CustomReflectable {}
+@_spi(Ports) public protocol Opaque: CustomReflectable {}
 
-extension Opaque {
+@_spi(Ports) extension Opaque {
     public var customMirror: Mirror { Mirror(self, children: [:], ancestorRepresentation: .suppressed) }
 }
 
-extension Locked: Opaque {}
+@_spi(Ports) extension Locked: Opaque {}

@@ -1,8 +1,8 @@
 /// Returns the text as a JSON string, in quotes.
-package func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
+@_spi(Ports) public func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
 
 /// Returns the text with quotes, backslashes and control characters escaped as in JSON: always a single line.
-package func escaped(_ text: String) -> String {
+@_spi(Ports) public func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
         switch scalar {

@@ -1,7 +1,7 @@
 /// Traps with a sentence that says how to correct the call, even in optimised builds, where `precondition` prints
 /// nothing.
 @inlinable @inline(__always)
-package func require(
+@_spi(Ports) public func require(
     _ condition: @autoclosure () -> Bool, _ sentence: @autoclosure () -> String, file: StaticString = #fileID,
     line: UInt = #line
 ) {

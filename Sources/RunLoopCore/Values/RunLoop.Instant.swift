@@ -105,7 +105,7 @@ extension Int64 {
 extension FixedWidthInteger {
     /// Returns the quotient by a divisor above zero, rounded down.
     @inlinable
-    package func dividedRoundingDown(by divisor: Self) -> Self {
+    @_spi(Ports) public func dividedRoundingDown(by divisor: Self) -> Self {
         let (quotient, rest) = quotientAndRemainder(dividingBy: divisor)
         return rest < 0 ? quotient - 1 : quotient
     }

@@ -9,7 +9,7 @@ extension RunLoop {
     /// keep it. Comparing modes is one comparison of integers. A value and `Sendable`.
     public struct Mode: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
         /// The index of the name in the process-wide table. Small and dense, so that tables by mode are arrays.
-        package let id: Int
+        let id: Int
 
         /// Creates the mode with the given name.
         ///

@@ -8,19 +8,19 @@ extension RunLoop {
     ///
     /// For a ``Mode-swift.struct`` in a variable, write `Modes(mode)`. A value and `Sendable`.
     public struct Modes: Sendable, Hashable, ExpressibleByArrayLiteral, ExpressibleByStringLiteral {
-        package var explicit = ModeSet()
-        package var groups = Groups()
+        var explicit = ModeSet()
+        var groups = Groups()
 
         /// Modes that are included without being named. One byte, not two flags: a post copies it at every step.
-        package struct Groups: OptionSet, Sendable, Hashable {
-            package let rawValue: UInt8
+        struct Groups: OptionSet, Sendable, Hashable {
+            let rawValue: UInt8
 
-            package init(rawValue: UInt8) {
+            init(rawValue: UInt8) {
                 self.rawValue = rawValue
             }
 
-            package static let common = Groups(rawValue: 1)
-            package static let every = Groups(rawValue: 2)
+            static let common = Groups(rawValue: 1)
+            static let every = Groups(rawValue: 2)
             static let nobodys = Groups(rawValue: 128)
         }
 
@@ -73,7 +73,7 @@ extension RunLoop {
         /// A value that equals no modes of an item.
         static let nobodys = Modes(.nobodys)
 
-        package var isEmpty: Bool { explicit.isEmpty && groups.isEmpty }
+        @_spi(Ports) public var isEmpty: Bool { explicit.isEmpty && groups.isEmpty }
     }
 }
 

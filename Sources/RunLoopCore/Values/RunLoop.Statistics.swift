@@ -21,10 +21,10 @@ extension RunLoop {
         /// the end of the part of it that was used. Includes time that the loop spent in other modes.
         public internal(set) var lateness = Histogram()
 
-        package init() {}
+        @_spi(Ports) public init() {}
 
         /// The counters with their names in reports.
-        package var counters: [(name: String, value: Int)] {
+        @_spi(Ports) public var counters: [(name: String, value: Int)] {
             [
                 ("passes", passes), ("waits", waits), ("fires", fires), ("savedWakeUps", savedWakeUps),
                 ("sources", sources), ("blocks", blocks), ("jobs", jobs), ("parks", parks),

@@ -2,34 +2,34 @@
 ///
 /// A counted reference costs two locked instructions at each use. Adding and cancelling a timer made 32 runtime calls
 /// for references; the loop, its items and its queue refer to each other by unowned references instead.
-package struct UnownedReference<Object: AnyObject>: BitwiseCopyable, Equatable {
+@_spi(Ports) public struct UnownedReference<Object: AnyObject>: BitwiseCopyable, Equatable {
     @usableFromInline let reference: Unmanaged<Object>
 
     @inlinable @inline(__always)
-    package init(_ object: Object) {
+    public init(_ object: Object) {
         reference = .passUnretained(object)
     }
 
     /// - Parameter address: the address of an object of type `Object`.
-    package init(address: UnsafeRawPointer) {
+    init(address: UnsafeRawPointer) {
         reference = .fromOpaque(address)
     }
 
     /// Calls `body` with the object, which is not retained meanwhile: `body` must not release its owner.
     // Underscored, but the only way not to count: the result of `takeUnretainedValue` is retained around every use.
     @inlinable @inline(__always)
-    package func with<Result>(_ body: (Object) -> Result) -> Result {
+    public func with<Result>(_ body: (Object) -> Result) -> Result {
         reference._withUnsafeGuaranteedRef(body)
     }
 
     /// The object, as a counted reference.
-    package var object: Object { reference.takeUnretainedValue() }
+    public var object: Object { reference.takeUnretainedValue() }
 
-    package var address: UnsafeRawPointer { UnsafeRawPointer(reference.toOpaque()) }
+    var address: UnsafeRawPointer { UnsafeRawPointer(reference.toOpaque()) }
 
     package func retain() { _ = reference.retain() }
-    package func release() { reference.release() }
+    func release() { reference.release() }
 
     @inline(__always)
-    package static func == (left: UnownedReference, right: UnownedReference) -> Bool { left.address == right.address }
+    public static func == (left: UnownedReference, right: UnownedReference) -> Bool { left.address == right.address }
 }

@@ -1,5 +1,5 @@
 /// Chooses among the possible orders on a loop's thread. A loop has a schedule in an explored simulation.
-package protocol CallSchedule: AnyObject {
+@_spi(Ports) public protocol CallSchedule: AnyObject {
     /// Notes that a task of the loop is about to be started.
     ///
     /// - Returns: a closure to call when the task has ended.

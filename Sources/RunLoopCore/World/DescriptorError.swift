@@ -21,7 +21,7 @@ public enum DescriptorError: Error, Equatable, CustomStringConvertible {
     }
 
     /// Throws if no driver can wait for the descriptor.
-    package static func check(_ descriptor: Int32) throws(DescriptorError) {
+    @_spi(Ports) public static func check(_ descriptor: Int32) throws(DescriptorError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
             throw errno == EBADF ? .notOpen(descriptor) : .system(descriptor, errno: errno)

@@ -2,7 +2,7 @@
 ///
 /// A driver never calls user code. It knows a deadline but no timers, and watched descriptors but no modes. Use a
 /// driver on its loop's thread only; other threads use its ``Waker``.
-package protocol Driver: AnyObject {
+@_spi(Ports) public protocol Driver: AnyObject {
     /// The time, read afresh.
     var now: RunLoop.Instant { get }
 
@@ -36,22 +36,22 @@ package protocol Driver: AnyObject {
     func unwatch(_ token: SourceToken)
 }
 
-extension Driver {
-    package func findDescriptor() throws(RunLoop.GuestError) -> Int32 { throw .noSystem }
+@_spi(Ports) extension Driver {
+    public func findDescriptor() throws(RunLoop.GuestError) -> Int32 { throw .noSystem }
 
-    package func setAlarm(to date: RunLoop.Instant) {}
+    public func setAlarm(to date: RunLoop.Instant) {}
 
-    package func setPollFunction(_ function: RunLoop.PollFunction?) throws(RunLoop.GuestError) {
+    public func setPollFunction(_ function: RunLoop.PollFunction?) throws(RunLoop.GuestError) {
         if function != nil { throw .noSystem }
     }
 
-    package func check(_ descriptor: Int32) throws(DescriptorError) {
+    public func check(_ descriptor: Int32) throws(DescriptorError) {
         try DescriptorError.check(descriptor)
     }
 }
 
 /// The reason why a driver's wait ended.
-package enum WaitOutcome {
+@_spi(Ports) public enum WaitOutcome {
     /// The deadline has come, a descriptor is ready, or the driver was woken.
     case woke
     /// Nothing could ever end this wait. On virtual time only.
@@ -59,7 +59,7 @@ package enum WaitOutcome {
 }
 
 /// The part of a driver that other threads use.
-package protocol Waker: Sendable {
+@_spi(Ports) public protocol Waker: Sendable {
     /// Ends the driver's wait.
     func wake()
 
@@ -78,12 +78,12 @@ package protocol Waker: Sendable {
     var mailOrder: (any MailOrder)? { get }
 }
 
-extension Waker {
-    package var mailOrder: (any MailOrder)? { nil }
+@_spi(Ports) extension Waker {
+    public var mailOrder: (any MailOrder)? { nil }
 
-    package func tookJob(_ job: UnownedJob) {}
+    public func tookJob(_ job: UnownedJob) {}
 
-    package var notesMail: Bool { false }
+    public var notesMail: Bool { false }
 
-    package func mailComes() {}
+    public func mailComes() {}
 }

@@ -2,11 +2,11 @@ internal import CShims
 internal import Glibc
 
 /// Makes one thread wait until another lets it continue: a semaphore of the C library.
-package final class Handoff: Sendable {
+@_spi(Ports) public final class Handoff: Sendable {
     // Unsafe, because it is a pointer: a C semaphore needs a fixed address, and its contract lets any thread use it.
     private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
-    package init() {
+    public init() {
         sem_init(semaphore, 0, 0)
     }
 
@@ -16,16 +16,16 @@ package final class Handoff: Sendable {
     }
 
     /// Lets the waiting thread continue, or the next one to wait.
-    package func signal() {
+    public func signal() {
         sem_post(semaphore)
     }
 
-    package func wait() {
+    public func wait() {
         rlk_wait_really(semaphore)
     }
 
     /// - Returns: `false` if `signal()` did not let the thread continue in that time.
-    package func wait(atMost limit: Duration) -> Bool {
+    public func wait(atMost limit: Duration) -> Bool {
         let (seconds, attoseconds) = limit.components
         return rlk_wait_at_most(semaphore, seconds * 1_000_000_000 + attoseconds / 1_000_000_000) != 0
     }

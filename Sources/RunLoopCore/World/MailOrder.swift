@@ -1,5 +1,5 @@
 /// Records or repeats the order in which the loops of a world take mail from other threads.
-package protocol MailOrder: Sendable {
+@_spi(Ports) public protocol MailOrder: Sendable {
     /// The calling thread's number as a sender.
     var sender: UInt32 { get }
 

@@ -1,9 +1,9 @@
 /// Identifies a source to the driver. The version distinguishes the present tenant of a slot from earlier ones.
-package struct SourceToken: Hashable, Sendable {
-    package let slot: UInt32
-    package let version: UInt32
+@_spi(Ports) public struct SourceToken: Hashable, Sendable {
+    public let slot: UInt32
+    public let version: UInt32
 
-    package init(slot: UInt32, version: UInt32) {
+    public init(slot: UInt32, version: UInt32) {
         self.slot = slot
         self.version = version
     }
@@ -11,7 +11,7 @@ package struct SourceToken: Hashable, Sendable {
 
 /// The descriptors found ready and not yet served, oldest first. The queue belongs to the loop and only ever pops, so a
 /// nested run serves descriptors that the outer run has collected.
-package final class ReadyQueue {
+@_spi(Ports) public final class ReadyQueue {
     private typealias Entry = (token: SourceToken, events: DescriptorEvents)
 
     // Memory of its own, because an array that is a property of a class checks at each change whether it is shared:
@@ -22,19 +22,19 @@ package final class ReadyQueue {
     @exclusivity(unchecked) private var head = 0
     @exclusivity(unchecked) private var end = 0
 
-    package init() {}
+    public init() {}
 
     deinit {
         entries.deallocate()
     }
 
-    package var isEmpty: Bool { head == end }
-    package var count: Int { end - head }
+    public var isEmpty: Bool { head == end }
+    public var count: Int { end - head }
 
     /// The entry at the given offset from the front.
-    package subscript(index: Int) -> (token: SourceToken, events: DescriptorEvents) { entries[head + index] }
+    public subscript(index: Int) -> (token: SourceToken, events: DescriptorEvents) { entries[head + index] }
 
-    package func append(_ token: SourceToken, _ events: DescriptorEvents) {
+    public func append(_ token: SourceToken, _ events: DescriptorEvents) {
         if end == capacity { makeRoom() }
         (entries + end).initialize(to: (token, events))
         end &+= 1
@@ -49,7 +49,7 @@ package final class ReadyQueue {
     }
 
     /// Sorts the waiting entries by an order, without changing the order of equal ones.
-    package func sort(by order: (SourceToken) -> Int) {
+    func sort(by order: (SourceToken) -> Int) {
         guard count > 1 else { return }
         let waiting = (head..<end).map { (order: order(entries[$0].token), entry: entries[$0]) }
         for (index, next) in waiting.ordered(by: { $0.order < $1.order }).enumerated() {
@@ -57,7 +57,7 @@ package final class ReadyQueue {
         }
     }
 
-    package func popFirst() -> (token: SourceToken, events: DescriptorEvents)? {
+    public func popFirst() -> (token: SourceToken, events: DescriptorEvents)? {
         guard head < end else { return nil }
         let entry = entries[head]
         head &+= 1

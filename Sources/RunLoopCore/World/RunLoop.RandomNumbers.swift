@@ -11,9 +11,10 @@ extension RunLoop {
         private let source: @Sendable () -> UInt64
 
         /// The generator of a world's numbers.
-        package static let source = WorldLocal<@Sendable () -> UInt64> { _ in { .random(in: .min ... .max) } }
+        @_spi(Ports) public static let source = WorldLocal<@Sendable () -> UInt64> { _ in { .random(in: .min ... .max) }
+        }
 
-        package init(_ source: @escaping @Sendable () -> UInt64) {
+        @_spi(Ports) public init(_ source: @escaping @Sendable () -> UInt64) {
             self.source = source
         }
 

@@ -16,7 +16,7 @@ extension RunLoop {
         }
 
         /// Creates the error of the system call that has just failed.
-        package static func last(_ operation: String) -> StartError {
+        @_spi(Ports) public static func last(_ operation: String) -> StartError {
             StartError(operation, errno: Glibc.errno)
         }
 
@@ -27,7 +27,7 @@ extension RunLoop {
 }
 
 /// Returns the result of `start`, or ends the process as ``endProcess(_:)`` does if the system refuses it.
-package func started<Result>(_ start: () throws(RunLoop.StartError) -> Result) -> Result {
+@_spi(Ports) public func started<Result>(_ start: () throws(RunLoop.StartError) -> Result) -> Result {
     do { return try start() } catch { endProcess(error) }
 }
 

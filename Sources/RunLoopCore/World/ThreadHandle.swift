@@ -6,7 +6,7 @@ internal import Glibc
 /// A thread that has run its function still runs the destructors of its thread-local memory. A process that exits
 /// meanwhile may crash: OpenSSL, for one, frees at the exit what the destructor of another thread is about to use.
 /// Joining waits for that too.
-package final class ThreadHandle: Sendable {
+@_spi(Ports) public final class ThreadHandle: Sendable {
     private let thread: Locked<pthread_t?>
 
     init(_ thread: pthread_t) {
@@ -19,17 +19,17 @@ package final class ThreadHandle: Sendable {
     }
 
     /// Indicates whether the thread has been joined or detached.
-    package var isReleased: Bool { thread.withLock { $0 == nil } }
+    public var isReleased: Bool { thread.withLock { $0 == nil } }
 
     /// Waits for the thread's end. Harmless when repeated.
-    package func join() {
+    public func join() {
         thread.withLock { if let thread = $0.take() { pthread_join(thread, nil) } }
     }
 
     /// Joins the thread if it has ended already. May wait for another thread that is joining it.
     ///
     /// - Returns: whether the thread has been joined or detached.
-    package func joinIfEnded() -> Bool {
+    public func joinIfEnded() -> Bool {
         thread.withLock { thread in
             if let system = thread, rlk_join_if_ended(system) != 0 { thread = nil }
             return thread == nil
@@ -37,7 +37,7 @@ package final class ThreadHandle: Sendable {
     }
 
     /// Lets the thread end without being joined. Harmless when repeated.
-    package func detach() {
+    public func detach() {
         thread.withLock { if let thread = $0.take() { pthread_detach(thread) } }
     }
 }

@@ -1,5 +1,5 @@
 /// The environment of a loop, real or simulated. Where the two differ, the loop asks its world.
-package protocol World: AnyObject, Sendable {
+@_spi(Ports) public protocol World: AnyObject, Sendable {
     /// Indicates whether the time is virtual. Then tolerance moves no fire, and results are exact.
     var isVirtual: Bool { get }
 
@@ -54,19 +54,19 @@ package protocol World: AnyObject, Sendable {
     var shared: SharedLocals { get }
 }
 
-extension World {
-    package var isRepeatable: Bool { isVirtual }
-    package var isReplay: Bool { false }
-    package func decides(_ decision: Bool) -> Bool { decision }
-    package var answersCalls: UnsafeMutablePointer<UInt32>? { nil }
-    package var monotonicStart: Duration { .zero }
-    package func holdTime(for what: String) -> (any TimeHold)? { nil }
-    package func meet(_ mark: String, _ isMet: Bool) {}
-    package func keeps(endless task: String, with driver: any Driver) -> Bool { false }
+@_spi(Ports) extension World {
+    public var isRepeatable: Bool { isVirtual }
+    public var isReplay: Bool { false }
+    public func decides(_ decision: Bool) -> Bool { decision }
+    public var answersCalls: UnsafeMutablePointer<UInt32>? { nil }
+    public var monotonicStart: Duration { .zero }
+    public func holdTime(for what: String) -> (any TimeHold)? { nil }
+    public func meet(_ mark: String, _ isMet: Bool) {}
+    public func keeps(endless task: String, with driver: any Driver) -> Bool { false }
 }
 
 /// Makes its creating thread wait until another thread opens it.
-package protocol Latch: Sendable {
+@_spi(Ports) public protocol Latch: Sendable {
     /// Lets the waiting thread pass, now or as soon as it waits. Any thread; harmless when repeated.
     func open()
 
@@ -77,7 +77,7 @@ package protocol Latch: Sendable {
 }
 
 /// A thread's seat in a world: made on one thread, and handed to the thread that takes it.
-package protocol Seat: Sendable {
+@_spi(Ports) public protocol Seat: Sendable {
     var world: any World { get }
 
     /// Wakes the driver, even before ``take()``.
@@ -97,15 +97,15 @@ package protocol Seat: Sendable {
 }
 
 /// A value that the threads of a world share, made when it is first used.
-package final class WorldLocal<Value: Sendable>: Sendable {
+@_spi(Ports) public final class WorldLocal<Value: Sendable>: Sendable {
     private let make: @Sendable (any World) -> Value
 
     /// - Parameter make: called once for each world; it must not ask for a world's values itself.
-    package init(_ make: @escaping @Sendable (any World) -> Value) {
+    public init(_ make: @escaping @Sendable (any World) -> Value) {
         self.make = make
     }
 
-    package subscript(world: any World) -> Value {
+    public subscript(world: any World) -> Value {
         world.shared.locals.withLock { locals in
             if let value: Value = locals.value(of: self) { return value }
             let value = make(world)
@@ -114,19 +114,19 @@ package final class WorldLocal<Value: Sendable>: Sendable {
         }
     }
 
-    package func set(_ value: Value, in world: any World) {
+    public func set(_ value: Value, in world: any World) {
         let former = world.shared.locals.withLock { $0.set(value, of: self) }
         withExtendedLifetime(former) {}
     }
 }
 
 /// The ``WorldLocal`` values of a world.
-package final class SharedLocals: Sendable {
+@_spi(Ports) public final class SharedLocals: Sendable {
     fileprivate let locals = Locked(Locals())
 
-    package init() {}
+    public init() {}
 
-    package func removeAll() {
+    public func removeAll() {
         var last = Locals()
         locals.withLock { swap(&$0, &last) }
     }

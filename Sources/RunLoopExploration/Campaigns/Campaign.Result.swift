@@ -1,4 +1,4 @@
-public import RunLoopSimulation
+@_spi(Ports) public import RunLoopSimulation
 
 extension Campaign {
     /// The result of a campaign, or of some of its shards. A `Sendable` value.

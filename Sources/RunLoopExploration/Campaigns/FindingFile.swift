@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Faults that count as the same: of one kind, and with the same words, except for numbers.
 struct FaultGroup: Hashable {

@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// The columns of a drawing: one for each machine, or thread of the test, and one for each of the machine's other
 /// threads and tasks.

@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Rows of one or more runs, side by side, as the elements of an SVG picture: time goes down, each machine, thread and
 /// task has a column, and messages are arrows.

@@ -1,5 +1,5 @@
 internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 extension Exploration.Finding {
     /// A picture of the failing run: the rows around its departures and around the step of its ``cause``, and the last

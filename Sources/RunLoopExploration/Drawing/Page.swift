@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Runs side by side as an HTML document, well-formed also as XML, with its style and its script in it.
 struct Page {

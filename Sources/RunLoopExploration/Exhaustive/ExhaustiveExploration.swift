@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 public import RunLoopSimulation
 
 /// Tries all schedules of a small program within a number of departures from the usual one.

@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 extension History {
     /// Throws an ``HistoryError`` if no order explains all operations so far.

@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 public import RunLoopSimulation
 
 /// The operations of clients, each with its beginning and its end, which are legal if one order explains them all.

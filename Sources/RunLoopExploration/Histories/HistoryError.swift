@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// Operations that no order explains: the longest legal order, the operations that cannot come after it, and a drawing.
 /// A `Sendable` value.

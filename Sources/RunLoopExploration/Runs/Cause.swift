@@ -1,5 +1,5 @@
 public import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 extension Exploration {
     /// The step of a failing run from which on its fault is likely.

@@ -1,6 +1,6 @@
 internal import Glibc
-internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopSimulation
 
 /// The schedule of the present run, and the marks of the runs before it, in memory that outlives the process.
 final class Journal: @unchecked Sendable {

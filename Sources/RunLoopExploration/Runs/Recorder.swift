@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Makes the choices of one run with another chooser, and notes the departures from the usual choices.
 final class Recorder: Chooser {

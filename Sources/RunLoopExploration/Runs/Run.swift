@@ -1,5 +1,5 @@
-internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopSimulation
 
 /// One run of a program, with one schedule.
 struct Run {

@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Runs a program with schedules of an exploration.
 ///

@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// A schedule that repeats the first choices of another one, and leaves all later ones to chance.
 struct Variation {

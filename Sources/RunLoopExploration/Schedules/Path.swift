@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// A schedule with all its departures, by the numbers of their places in the run.
 struct Path: Hashable {

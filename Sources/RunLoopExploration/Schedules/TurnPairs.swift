@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Notes pairs of consecutive turns of different lanes.
 struct TurnPairs {

@@ -1,5 +1,5 @@
 public import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 extension Exploration.Stepper {
     /// A place of a run: an event, a choice, or the end. A `Sendable` value.

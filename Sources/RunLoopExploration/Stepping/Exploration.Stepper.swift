@@ -1,5 +1,5 @@
-internal import RunLoopCore
-public import RunLoopSimulation
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) public import RunLoopSimulation
 
 extension Exploration {
     /// Replays a schedule step by step, forward and back, and departs from it.

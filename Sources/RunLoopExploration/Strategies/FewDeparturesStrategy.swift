@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Takes the usual choice except at a few random places.
 struct FewDeparturesStrategy: Chooser {

@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Departs near the places of a known schedule: at one or two places more, at one place less, or a step earlier or
 /// later; or departs like it up to a place, and then anywhere.

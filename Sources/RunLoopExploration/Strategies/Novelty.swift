@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// The schedules that have shown something new: a pair of turns in an order that no schedule had before, or a mark.
 struct Novelty {

@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Draws a priority for each turn, and continues with the highest: POS, by Yuan and others, "Partial Order Aware
 /// Concurrency Sampling", in its basic form. The priority of a turn that waits does not change, so a low one waits long.

@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 extension Exploration {
     /// A kind of strategy. A `Sendable` value.

@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Continues with the first lane of a random order, which changes at a few random places: PCT, by Burckhardt and
 /// others, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs".

@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Chooses evenly among tasks and among threads.
 struct RandomStrategy: Chooser {

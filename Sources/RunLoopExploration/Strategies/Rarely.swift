@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Takes the usual one of several possibilities, with rare exceptions: some runs choose the others only seldom.
 struct Rarely {

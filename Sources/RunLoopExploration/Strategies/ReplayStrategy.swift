@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Departs at the places of a schedule.
 struct ReplayStrategy: Chooser {

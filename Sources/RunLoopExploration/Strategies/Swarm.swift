@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Decides for each schedule which kinds of faults it has, and when, and leaves all other choices to a strategy.
 ///

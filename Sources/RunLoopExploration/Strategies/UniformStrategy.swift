@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Makes all orders of the lanes' turns about equally likely: a lane continues with a probability in proportion to its
 /// remaining turns. SURW, by Zhao and others, "Selectively Uniform Concurrency Testing".

@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 extension SimulationTrace {
     /// Writes the trace to a file, which it replaces. O(n) in the number of events.

@@ -1,5 +1,5 @@
-internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopSimulation
 
 extension SimulationTrace {
     /// The run as a timeline in Chrome's JSON trace format, for Perfetto: a track for each host, thread and task, with

@@ -1,5 +1,5 @@
 internal import RunLoopCore
-public import RunLoopSimulation
+@_spi(Ports) public import RunLoopSimulation
 
 /// The events of one run of a simulation, and the choices among them. A `Sendable` value.
 ///

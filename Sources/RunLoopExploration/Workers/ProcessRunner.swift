@@ -1,4 +1,4 @@
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// Runs the program in another process, and in a new one whenever that one ends.
 struct ProcessRunner: ~Copyable, Runner {

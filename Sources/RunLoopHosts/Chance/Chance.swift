@@ -1,5 +1,5 @@
 internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// The chance that decides what networks and disks do: numbers from the simulation's seed, or the schedule of an
 /// explored simulation.

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// The target of descriptors of simulated processes, such as a socket or a file. Several descriptors, even of several
 /// processes, may refer to one target.

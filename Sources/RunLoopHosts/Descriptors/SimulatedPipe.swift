@@ -1,6 +1,6 @@
 internal import Glibc
 internal import RunLoopCore
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// One side of a pipe of simulated processes.
 final class SimulatedPipe: OpenDescription {

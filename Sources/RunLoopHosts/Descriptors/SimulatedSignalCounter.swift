@@ -1,5 +1,5 @@
 internal import RunLoopCore
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// Counts the signals of one kind that a simulated process receives.
 final class SimulatedSignalCounter: OpenDescription, SignalCounter {

@@ -1,9 +1,9 @@
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// The target of a descriptor of the real system, which simulated processes can use as well.
 final class SystemDescription: OpenDescription, DatagramCalls {
     private let descriptor: Int32
-    private let real = RealSystem.shared
+    private let real = WorldSystem.real
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor

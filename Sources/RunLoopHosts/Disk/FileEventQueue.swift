@@ -1,6 +1,6 @@
 internal import Glibc
 internal import RunLoopCore
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// The watches of a file watcher of a simulated process, and their pending events: the kernel's inotify instance.
 final class FileEventQueue: OpenDescription {

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// A computer of the simulation: the state that outlives its processes and crashes.

@@ -1,6 +1,6 @@
 internal import Glibc
-internal import RunLoopSimulation
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopUnix
 
 extension Process {
     func start(_ child: ChildStart) throws(ChildStart.Failure) -> Int32 {

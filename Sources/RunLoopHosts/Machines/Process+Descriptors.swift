@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopCore
-internal import RunLoopSimulation
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopUnix
 
 extension Process {
     private func isReal(_ descriptor: Int32) -> Bool { descriptor < DescriptorTable.first }
@@ -31,12 +31,12 @@ extension Process {
     }
 
     func close(_ descriptor: Int32) {
-        guard !isReal(descriptor) else { return RealSystem.shared.close(descriptor) }
+        guard !isReal(descriptor) else { return WorldSystem.real.close(descriptor) }
         descriptors.remove(descriptor)?.letGo(descriptor, of: self)
     }
 
     func duplicate(_ descriptor: Int32) -> Int32 {
-        guard !isReal(descriptor) else { return RealSystem.shared.duplicate(descriptor) }
+        guard !isReal(descriptor) else { return WorldSystem.real.duplicate(descriptor) }
         return descriptors[descriptor].map { descriptors.add($0) } ?? -1
     }
 

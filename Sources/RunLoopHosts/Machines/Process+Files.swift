@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 extension Process {
     /// The path from the root.
@@ -94,7 +94,7 @@ extension Process {
 
     // The files that TLS reads, such as certificates, are the system's.
     func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]? {
-        RealSystem.shared.contentsOfFile(path, upTo: most)
+        WorldSystem.real.contentsOfFile(path, upTo: most)
     }
 
     func exists(_ path: String) -> Bool { machine.sockets.files[path] != nil || disk.exists(absolute(path), as: user) }

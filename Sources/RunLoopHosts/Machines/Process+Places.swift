@@ -1,6 +1,6 @@
 internal import Glibc
 internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 internal import RunLoopUnix
 
 /// Calls that reach the world are places of an explored simulation: before and after them a host may crash and other

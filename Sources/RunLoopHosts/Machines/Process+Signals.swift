@@ -1,6 +1,6 @@
 internal import Glibc
-internal import RunLoopCore
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopUnix
 
 extension Process {
     // MARK: Receiving

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import RunLoopCore
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 extension Process {
     private func socket(of descriptor: Int32) -> (any SocketCalls)? {
@@ -45,7 +45,7 @@ extension Process {
         guard let listener = socket(of: descriptor) else { return -1 }
         guard let listener = listener as? SimulatedSocket else {
             return listener is SystemDescription
-                ? RealSystem.shared.accept(descriptor, peer: &peer) : failure(EOPNOTSUPP)
+                ? WorldSystem.real.accept(descriptor, peer: &peer) : failure(EOPNOTSUPP)
         }
         return answer("accept", .interruptions) {
             guard descriptors.hasRoom, let connection = listener.accept() else { return -1 }

@@ -1,8 +1,8 @@
 internal import Glibc
-internal import RunLoopCore
-internal import RunLoopKit
-internal import RunLoopSimulation
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopKit
+@_spi(Ports) internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopUnix
 
 /// A process of a simulated machine: its threads, its descriptors, and the other state that a kernel keeps for it. The
 /// system calls, which RunLoopUnix makes, are in extensions.

@@ -1,4 +1,4 @@
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 public import RunLoopUnix
 
 /// A process of a ``SimulatedHost``, as its program sees it.

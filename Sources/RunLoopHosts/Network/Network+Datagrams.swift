@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopCore
-internal import RunLoopSimulation
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopUnix
 
 extension Network {
     /// The longest additional delay of a datagram that others overtake.

@@ -1,6 +1,6 @@
-internal import RunLoopCore
-internal import RunLoopSimulation
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopUnix
 
 /// The network that carries bytes between the machines of a simulation: its nodes, and the links between them.
 ///

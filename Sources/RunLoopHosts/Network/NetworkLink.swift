@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The properties of the link between two hosts, in one direction. A `Sendable` value.
 public struct NetworkLink: Sendable, Hashable {

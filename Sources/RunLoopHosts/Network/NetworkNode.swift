@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// A machine as the network sees it.
 class NetworkNode: Hashable {

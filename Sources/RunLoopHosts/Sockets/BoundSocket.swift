@@ -1,6 +1,6 @@
 internal import Glibc
-internal import RunLoopSimulation
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopUnix
 
 /// A simulated socket, which can be bound to a place of its machine.
 class BoundSocket: OpenDescription {

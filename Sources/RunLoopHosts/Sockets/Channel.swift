@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopCore
-internal import RunLoopSimulation
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopUnix
 
 /// One direction of a simulated connection: bytes that were written at one end and have not been read at the other.
 ///

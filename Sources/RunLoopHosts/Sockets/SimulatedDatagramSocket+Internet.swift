@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopCore
 internal import RunLoopSimulation
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// The source and the target of a datagram of UDP, and its type of service.
 struct DatagramWay {

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import RunLoopCore
 internal import RunLoopSimulation
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// A socket of a simulated process. Its calls return the same results as the system's, with the reason in `errno`.
 final class SimulatedSocket: BoundSocket, SocketCalls {

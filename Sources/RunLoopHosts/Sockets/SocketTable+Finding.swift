@@ -1,4 +1,4 @@
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 extension SocketTable {
     /// Returns the socket that receives a connection to an address. Among several, chance decides.

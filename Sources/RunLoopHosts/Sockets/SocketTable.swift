@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// The sockets of a machine that are bound to its ports and paths: its side of the network.
 final class SocketTable: NetworkNode {

@@ -1,7 +1,7 @@
 internal import CRecording
 internal import CShims
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The files of a record that is being made, which hand out chunks as memory. Any thread.
 final class RecordFile: Sendable {

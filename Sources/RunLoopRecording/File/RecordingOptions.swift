@@ -17,5 +17,5 @@ public struct RecordingOptions: Sendable, Hashable {
     public init() {}
 
     /// The number of bytes in a chunk: each thread's memory of the record.
-    package var chunkSize = 64 * 1024
+    var chunkSize = 64 * 1024
 }

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 internal import RunLoopUnix
 internal import Synchronization
 

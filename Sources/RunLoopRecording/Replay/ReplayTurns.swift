@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// Runs the threads of a replay one at a time, in the order of the recorded times.
 ///

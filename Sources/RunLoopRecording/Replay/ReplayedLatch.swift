@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// A latch at which a thread of a replay yields its turn to others.
 struct ReplayedLatch: Latch {

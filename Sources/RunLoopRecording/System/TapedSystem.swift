@@ -1,11 +1,11 @@
 internal import Glibc
-internal import RunLoopCore
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopUnix
 
 /// The system calls of a recorded or replayed world: the real system's, with the tape of the calling thread.
 final class TapedSystem: SystemCalls {
     let tapes: Tapes
-    let real = RealSystem.shared
+    let real = WorldSystem.real
 
     init(_ tapes: Tapes) {
         self.tapes = tapes

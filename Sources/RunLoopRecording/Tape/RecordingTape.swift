@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// Records all answers of the world to a thread.
 final class RecordingTape: Tape {

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// Answers a thread from a record, as long as the requests are the recorded ones.
 final class ReplayingTape: Tape {

@@ -1,5 +1,5 @@
 internal import CShims
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The answers of the world to one thread. The base class asks the world; a ``RecordingTape`` also writes the answers
 /// down, and a ``ReplayingTape`` reads them instead.

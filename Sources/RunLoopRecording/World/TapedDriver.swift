@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// A driver that waits with the real one, or returns the recorded outcome.
 final class TapedDriver: Driver {

@@ -1,6 +1,6 @@
-internal import RunLoopCore
-internal import RunLoopKit
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopKit
+@_spi(Ports) internal import RunLoopUnix
 
 /// The look-ups of names in a recorded or replayed world. Each has a number of its own among the threads, and its
 /// answer arrives as mail from that number: in a recording from a thread of the resolver, in a replay at once.

@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// Wakes a real driver, and gives its loop the order of mail.
 struct TapedWaker: Waker {

@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The seat of a thread with a tape.
 struct TapedSeat: Seat {

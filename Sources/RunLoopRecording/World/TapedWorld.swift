@@ -1,6 +1,6 @@
-internal import RunLoopCore
-internal import RunLoopKit
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopCore
+@_spi(Ports) internal import RunLoopKit
+@_spi(Ports) internal import RunLoopUnix
 
 /// The world of a recorded or replayed program, in which each thread has a tape.
 final class TapedWorld: World {

@@ -1,13 +1,13 @@
 /// Chooses, in an explored simulation, wherever more than one event may legally happen next.
-package protocol Chooser {
+@_spi(Ports) public protocol Chooser {
     /// - Returns: the index of one of the point's lanes, the number of a possibility, or the value of a random
     ///   quantity.
     mutating func choose(at point: ChoicePoint) -> Int
 }
 
 /// A place in a run where more than one event may happen next.
-package struct ChoicePoint {
-    package enum Kind: Equatable {
+@_spi(Ports) public struct ChoicePoint {
+    public enum Kind: Equatable {
         /// The choice among several tasks, threads, or events of the world, one of which continues or comes first.
         case task, thread, event
         /// The choice among several possibilities, of which the first is the usual one.
@@ -20,45 +20,45 @@ package struct ChoicePoint {
         case quantity(drawn: Int, range: ClosedRange<Int>)
     }
 
-    package let kind: Kind
+    public let kind: Kind
     /// The number of earlier points of the run. Random quantities and faults are not counted: there are many, which
     /// would hide the other points.
-    package let number: Int
+    public let number: Int
     /// The numbers of the tasks, threads or events to choose from. For a possibility or a fault, its own number, once
     /// for each possibility; for a quantity, its own number.
-    package let lanes: [Int]
+    public let lanes: [Int]
     /// The usual choice.
-    package let usual: Int
+    public let usual: Int
     /// The lane that names the place: the lane of the task or event that is usually next, of that thread's next turn,
     /// or of the choice.
-    package let placeLane: Int
+    let placeLane: Int
     /// The number of earlier steps of the place's lane.
-    package let step: Int
+    public let step: Int
     /// The number of the yield at which each lane let others go first, for lanes that have not continued since.
-    package let yields: [Int?]
+    public let yields: [Int?]
     /// Returns the name of a lane by its number, the number of its earlier turns if it is a task, a thread or an event,
     /// and the machine of a thread that belongs to one.
-    package let lane: (Int) -> (name: String, turns: Int, machine: String?)
+    let lane: (Int) -> (name: String, turns: Int, machine: String?)
     /// The words for each possibility; `nil` if they follow from the lanes.
-    package let words: ((Int) -> String)?
+    let words: ((Int) -> String)?
 
-    package func name(_ lane: Int) -> String { self.lane(lane).name }
-    package func turns(_ lane: Int) -> Int { self.lane(lane).turns }
-    package func machine(_ lane: Int) -> String? { self.lane(lane).machine }
+    public func name(_ lane: Int) -> String { self.lane(lane).name }
+    public func turns(_ lane: Int) -> Int { self.lane(lane).turns }
+    public func machine(_ lane: Int) -> String? { self.lane(lane).machine }
 
     /// `true` if the choice is among tasks, threads or events, and not among possibilities.
-    package var isAmongLanes: Bool { kind == .task || kind == .thread || kind == .event }
+    public var isAmongLanes: Bool { kind == .task || kind == .thread || kind == .event }
 
     /// The name of the place.
-    package var place: String { name(placeLane) }
+    public var place: String { name(placeLane) }
 
     /// The possible choices.
-    package var range: ClosedRange<Int> {
+    var range: ClosedRange<Int> {
         if case .quantity(_, let range) = kind { range } else { 0...lanes.count - 1 }
     }
 
     /// The names of the possible choices, all different; none for a random quantity. O(n²) in their number.
-    package var names: [String] {
+    var names: [String] {
         if case .quantity = kind { return [] }
         var names: [String] = []
         for choice in lanes.indices {

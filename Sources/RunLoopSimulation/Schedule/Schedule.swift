@@ -1,16 +1,16 @@
-package import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 /// The schedule of an explored simulation, which decides, wherever the order is open, what continues. It asks a chooser
 /// for each choice.
 ///
 /// Tasks, threads and named choices have *lanes*. A lane that was passed over is held back, so that one departure from
 /// the usual order is enough for "everything else happens first".
-package final class Schedule: @unchecked Sendable {
+@_spi(Ports) public final class Schedule: @unchecked Sendable {
     // Unchecked, but used only by the thread whose turn it is, and by the exploring thread when the run has ended.
 
     private var chooser: any Chooser
     /// Returns the virtual time.
-    package internal(set) var time: () -> RunLoop.Instant = { RunLoop.Instant(nanoseconds: 0) }
+    public internal(set) var time: () -> RunLoop.Instant = { RunLoop.Instant(nanoseconds: 0) }
     /// Looks at the simulation, if a look was requested.
     var takeLook: (() -> Void)?
     private var lanes: [Lane] = []
@@ -104,7 +104,7 @@ package final class Schedule: @unchecked Sendable {
         var delay = 0
     }
 
-    package init(_ chooser: any Chooser) {
+    public init(_ chooser: any Chooser) {
         self.chooser = chooser
     }
 
@@ -204,7 +204,7 @@ package final class Schedule: @unchecked Sendable {
     }
 
     /// Returns the numbers of turns, by name, of the tasks, threads and events that had any; only the first `most`.
-    package func turns(ofFirst most: Int) -> [String: Int] {
+    public func turns(ofFirst most: Int) -> [String: Int] {
         Dictionary(lanes.lazy.filter { $0.turns > 0 }.prefix(most).map { ($0.name, $0.turns) }) { max($0, $1) }
     }
 
@@ -307,7 +307,7 @@ package final class Schedule: @unchecked Sendable {
     }
 
     /// A hash of the calls and messages so far, including places without a choice. Equal in equal runs.
-    package private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+    public private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
 
     /// Folds a number into the digest.
     func fold(_ number: Int) {
@@ -315,10 +315,10 @@ package final class Schedule: @unchecked Sendable {
     }
 
     /// A sentence about a task that has continued forever after the end of its loop.
-    package internal(set) var endlessTask: String?
+    public internal(set) var endlessTask: String?
 
     /// A task of a loop that has not ended although everything else has.
-    package var leakedTask: String? {
+    public var leakedTask: String? {
         openTasks.min { $0.key < $1.key }.map { "task \($0.value.name), which was started at \($0.value.origin)" }
     }
 

@@ -1,9 +1,9 @@
 internal import CShims
-package import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 /// The waits of simulated threads for a signal at an address, made by conditions, semaphores and locks of the C
 /// library, and by futexes.
-package enum AddressWaits {
+@_spi(Ports) public enum AddressWaits {
     private struct Wait {
         let thread: ObjectIdentifier
         let address: UInt
@@ -15,7 +15,7 @@ package enum AddressWaits {
 
     /// Notes the place in the program where the calling thread is, for reports. The returned closure describes the
     /// place, if it can.
-    package static let capturesPlaces = Locked<(@Sendable () -> @Sendable () -> String?)?>(nil)
+    public static let capturesPlaces = Locked<(@Sendable () -> @Sendable () -> String?)?>(nil)
 
     /// The waits, in the order in which they began.
     private static let all = Locked<[Wait]>([])

@@ -58,7 +58,7 @@ struct Agenda {
 }
 
 /// An event on the agenda of a simulated world.
-package final class Appointment: Sendable, CustomStringConvertible {
+@_spi(Ports) public final class Appointment: Sendable, CustomStringConvertible {
     // Unsafe, but only the thread whose turn it is uses it.
     private nonisolated(unsafe) var action: (() -> Void)?
     private let what: StaticString
@@ -74,12 +74,12 @@ package final class Appointment: Sendable, CustomStringConvertible {
     var lane: String { sender.map { "\($0) to \(host)" } ?? description }
 
     /// For example `bytes arrive on server`.
-    package var description: String { "\(what) on \(host)" }
+    public var description: String { "\(what) on \(host)" }
 
     var isOff: Bool { action == nil }
 
     /// Calls the event off. Harmless when repeated or too late.
-    package func callOff() {
+    public func callOff() {
         action = nil
     }
 

@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 extension Trace.Event {
     init(_ event: History.Event) {

@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The last events of a simulation's threads and hosts, each in its lane, from which a picture is drawn.
 ///

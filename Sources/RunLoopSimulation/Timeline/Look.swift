@@ -1,7 +1,7 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// A look at the threads of a simulation at one position in its trace.
-package final class Look: Sendable {
+@_spi(Ports) public final class Look: Sendable {
     private let target: Int
     /// The number of entries so far.
     private let state = Locked((position: 0, isTaken: false))
@@ -11,12 +11,12 @@ package final class Look: Sendable {
     ///   - position: the number of earlier entries of the trace.
     ///   - report: receives a line for each thread, and lines for its waits; the last call before the next entry
     ///     counts.
-    package init(at position: Int, _ report: @escaping @Sendable ([String]) -> Void) {
+    public init(at position: Int, _ report: @escaping @Sendable ([String]) -> Void) {
         (target, self.report) = (position, report)
     }
 
     /// Counts a recorded entry of the trace.
-    package func advance() {
+    public func advance() {
         state.withLock { $0.position += 1 }
     }
 

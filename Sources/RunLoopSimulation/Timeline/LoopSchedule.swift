@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The part of an explored simulation's schedule that concerns one loop.
 final class LoopSchedule: CallSchedule {

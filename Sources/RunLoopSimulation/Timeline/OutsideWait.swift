@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// A wait in real time, for a thread that awaits something outside its simulation.
 final class OutsideWait: Sendable {

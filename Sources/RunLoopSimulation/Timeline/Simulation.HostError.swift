@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 extension Simulation {
     /// An error thrown by the program of a host: the fault of a simulation if the host may not fail. `Sendable`.

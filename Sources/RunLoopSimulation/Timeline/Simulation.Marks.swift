@@ -28,16 +28,16 @@ extension Simulation {
         }
 
         /// Adds one for each mark that a run has met, however often.
-        package mutating func addRun(_ run: Self) {
+        @_spi(Ports) public mutating func addRun(_ run: Self) {
             for (mark, count) in run.counts { meet(mark, count > 0) }
         }
 
-        package mutating func meet(_ mark: String, _ isMet: Bool) {
+        @_spi(Ports) public mutating func meet(_ mark: String, _ isMet: Bool) {
             counts[mark, default: 0] += isMet ? 1 : 0
         }
 
         /// A sentence about marks that were not met in these runs.
-        package static func sentence(_ missing: [String], in runs: String) -> String {
+        @_spi(Ports) public static func sentence(_ missing: [String], in runs: String) -> String {
             "never met in \(runs): \(missing.joined(separator: ", "))"
         }
     }

@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 extension Timeline {
     /// Notes that something has left the simulation, or has entered it from outside.

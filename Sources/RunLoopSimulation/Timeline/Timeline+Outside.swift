@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 extension Timeline {
     /// Holds virtual time where it is.

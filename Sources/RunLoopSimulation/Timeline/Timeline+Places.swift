@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// An event that may happen at any moment.
 struct Occasion: Sendable {

@@ -1,5 +1,5 @@
 internal import CShims
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 extension Timeline {
     /// Begins a thread's wait for a signal at an address: a signal counts from now on.

@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 internal import Synchronization
 
 extension Timeline {

@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 internal import Synchronization
 
 /// The virtual time that all loops of a simulation share, and the order in which their threads run.

@@ -1,33 +1,33 @@
 /// The events of a run that a picture shows, each with the state of the lanes.
-package struct Rows: Sendable {
-    package struct Row: Sendable {
-        package let event: Trace.Event
+@_spi(Ports) public struct Rows: Sendable {
+    public struct Row: Sendable {
+        public let event: Trace.Event
         /// The lanes that have a thread at the time of the event.
-        package let alive: Set<String>
+        public let alive: Set<String>
         /// `true` if the lane of the event has no thread any more.
-        package fileprivate(set) var isLast = false
+        public fileprivate(set) var isLast = false
         /// The choices between the previous row and this one. The last row also has the choices after it.
-        package fileprivate(set) var choices: [Trace.Choice]
+        public fileprivate(set) var choices: [Trace.Choice]
         /// The number of choices before `choices`.
-        package let earlierChoices: Int
+        public let earlierChoices: Int
 
-        package var isDeparture: Bool { choices.contains(where: \.isDeparture) }
+        public var isDeparture: Bool { choices.contains(where: \.isDeparture) }
 
         /// Returns `true` if the choice with this number, counted from 1, belongs to the row.
-        package func has(_ step: Int?) -> Bool {
+        public func has(_ step: Int?) -> Bool {
             step.map { earlierChoices + 1...earlierChoices + max(1, choices.count) ~= $0 && !choices.isEmpty } ?? false
         }
     }
 
     /// The lanes, in the order of their appearance.
-    package private(set) var lanes: [String]
-    package private(set) var rows: [Row] = []
+    public private(set) var lanes: [String]
+    public private(set) var rows: [Row] = []
 
     /// - Parameters:
     ///   - entries: the events and choices of the run.
     ///   - lanes: the lanes that had a thread before the first entry.
     ///   - alive: the lanes that have a thread at the first entry.
-    package init(_ entries: [Trace.Entry], lanes: [String] = [], alive: Set<String> = []) {
+    public init(_ entries: [Trace.Entry], lanes: [String] = [], alive: Set<String> = []) {
         self.lanes = lanes
         let names = Self.names(in: entries)
         var (alive, choices, earlier) = (alive, [Trace.Choice](), 0)
@@ -75,7 +75,7 @@ package struct Rows: Sendable {
     /// Returns the numbers of the rows around departures, around a step, and at the end; of all rows, if there are few.
     ///
     /// - Parameter step: the number of a choice, counted from 1.
-    package func centred(on step: Int?) -> [Int] {
+    public func centred(on step: Int?) -> [Int] {
         guard rows.count > Self.fewRows else { return Array(rows.indices) }
         var shown: Set<Int> = []
         func show(_ index: Int, amid distance: Int) {
@@ -91,15 +91,15 @@ package struct Rows: Sendable {
     }
 }
 
-extension Trace.Event {
+@_spi(Ports) extension Trace.Event {
     /// The lanes that the event touches.
-    package var lanes: [String] { sender.map { [$0, lane] } ?? [lane] }
+    var lanes: [String] { sender.map { [$0, lane] } ?? [lane] }
 
-    package var sender: String? {
+    public var sender: String? {
         if case .message(_, let sender) = kind { sender } else { nil }
     }
 
-    package var isLost: Bool {
+    public var isLost: Bool {
         if case .message(.lost, _) = kind { true } else { false }
     }
 

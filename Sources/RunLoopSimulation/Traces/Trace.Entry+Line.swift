@@ -1,8 +1,8 @@
 internal import RunLoopCore
 
 /// An entry of a trace as a line of text, so that another process can read it. Tabs separate the fields of a line.
-extension Trace.Entry: LosslessStringConvertible {
-    package var description: String {
+@_spi(Ports) extension Trace.Entry: LosslessStringConvertible {
+    public var description: String {
         let fields: [String] =
             switch self {
             case .event(let event):
@@ -18,7 +18,7 @@ extension Trace.Entry: LosslessStringConvertible {
     }
 
     /// Creates an entry from a line; `nil` if the line does not describe one.
-    package init?(_ line: String) {
+    public init?(_ line: String) {
         let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         guard fields.count >= 8, let nanoseconds = Int64(fields[1]) else { return nil }
         let date = RunLoop.Instant(nanoseconds: nanoseconds)

@@ -1,4 +1,4 @@
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 extension ChildProcess {
     /// Waits until the child has ended, and returns its exit status. Await it on a loop's thread.

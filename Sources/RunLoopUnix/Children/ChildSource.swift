@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 /// A source that calls its handler once, on the loop's thread, when a child process has ended.
 ///

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// An end of a pipe to or from a child process, which owns a non-blocking descriptor.
 ///
@@ -34,7 +34,7 @@ public final class PipeEnd {
 
     private let system: any SystemCalls
 
-    package init(owning descriptor: Int32, of system: any SystemCalls) {
+    @_spi(Ports) public init(owning descriptor: Int32, of system: any SystemCalls) {
         fileDescriptor = descriptor
         self.system = system
         system.prepare(descriptor)

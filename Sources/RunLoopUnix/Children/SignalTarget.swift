@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// A child as a target of signals from any thread, which refuses signals once another process may have the child's
 /// number.

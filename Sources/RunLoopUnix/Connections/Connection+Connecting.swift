@@ -1,4 +1,4 @@
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 extension Connection {
     /// Connects to an address without blocking. Call it on the loop's thread.
@@ -28,7 +28,7 @@ extension Connection {
     }
 
     /// Connects, and calls `make` to create a connection from the socket.
-    package static func connect(
+    @_spi(Ports) public static func connect(
         to address: Endpoint, on loop: RunLoop, inModes modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
         completion: @escaping (Result<Connection, SystemError>) -> Void,
         make: @escaping (DescriptorStream) -> Connection
@@ -80,7 +80,7 @@ extension Connection {
     }
 
     /// Connects to a host, and calls `make` to create a connection from the winning socket.
-    package static func connect(
+    @_spi(Ports) public static func connect(
         host: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes, timeout: Duration, retry: Retry?,
         origin: RunLoop.Origin, completion: @escaping (Result<Connection, ConnectError>) -> Void,
         make: @escaping (DescriptorStream) -> Connection

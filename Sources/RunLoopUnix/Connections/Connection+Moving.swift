@@ -1,4 +1,4 @@
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 extension Connection {
     /// Moves the connection's stream to another loop, where `arrival` creates a connection that continues it.

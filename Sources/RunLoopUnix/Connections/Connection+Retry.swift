@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 extension Connection {
     /// A policy for further attempts to connect to a host. A value and `Sendable`.

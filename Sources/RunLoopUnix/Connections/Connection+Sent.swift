@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 extension Connection {
     /// Calls a block when the system has accepted all bytes written so far, for example to count sent bytes or to free

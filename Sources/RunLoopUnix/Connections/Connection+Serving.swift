@@ -1,5 +1,5 @@
 internal import Glibc
-package import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 // The events of a connection, and the actions that its machine returns.
 
@@ -192,26 +192,26 @@ extension Connection {
     }
 }
 
-extension Connection: StreamOwner {
-    package func streamOpened() {
+@_spi(Ports) extension Connection: StreamOwner {
+    public func streamOpened() {
         update {
             machine.streamOpened()
             if !machine.isFinishing { call(handshakeHandler) }
         }
     }
 
-    package func streamIsReady(for events: DescriptorEvents) {
+    public func streamIsReady(for events: DescriptorEvents) {
         if events.contains(.writable) { machine.unblock() }
         // In a run nested in the receive handler, the stream waits until the handler returns.
         guard !machine.isReceiving else { return watch() }
         update { if events.contains(.readable), machine.wantsInput { readSome() } }
     }
 
-    package func streamFailed() {
+    public func streamFailed() {
         update { machine.close(streamFailure) }
     }
 
-    package func streamLostItsLoop() {
+    public func streamLostItsLoop() {
         update { machine.close(.loopEnded) }
     }
 }

@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 // The interface for tasks of a connection without a receive handler. All calls are awaited on the loop's thread: in a
 // task of the loop, in a task that prefers its executor, or on an actor of that executor.
@@ -241,5 +241,5 @@ extension Connection {
 }
 
 extension Connection.WriteError: CancellationReport {
-    package var isCancellation: Bool { if case .cancelled = cause { true } else { false } }
+    var isCancellation: Bool { if case .cancelled = cause { true } else { false } }
 }

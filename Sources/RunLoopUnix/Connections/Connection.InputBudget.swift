@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 extension Connection {
     /// A shared bound on the unused input of many connections, for example of all clients of a listener, a group or a

@@ -1,5 +1,5 @@
 internal import Glibc
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 extension Connection {
     /// Returns a sequence of the lines of the connection's input, for tasks. Iterate on the loop's thread.

@@ -1,5 +1,5 @@
 internal import Glibc
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// One end of a stream, read and written without blocking and with back-pressure: a socket, a pipe, a terminal, or TLS
 /// over one of these.
@@ -75,9 +75,9 @@ public final class Connection {
     public var handshakeHandler: ((Connection) -> Void)?
 
     /// The stream below, which belongs to another thread once the connection has moved.
-    package let stream: any ByteStream
+    @_spi(Ports) public let stream: any ByteStream
     /// True if the connection is closed because it has moved to another loop.
-    package var hasMoved: Bool { machine.closeReason == .moved }
+    @_spi(Ports) public var hasMoved: Bool { machine.closeReason == .moved }
 
     /// The name of the connection in reports: flights, traces and stalls, which otherwise identify it by its place and
     /// descriptor. Use it on the loop's thread.
@@ -183,7 +183,7 @@ public final class Connection {
     }
 
     /// Creates a connection on a stream, with the place of the code that requested it.
-    package init(
+    @_spi(Ports) public init(
         _ stream: any ByteStream, on loop: RunLoop, inModes modes: RunLoop.Modes, limits: Limits,
         origin: RunLoop.Origin,
         receive: ReceiveHandler?

@@ -1,11 +1,11 @@
-package import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// An attempt to connect, with all its tries. Keep it only if you may want to cancel it. An attempt belongs to the
 /// loop's thread and is not `Sendable`.
 public final class ConnectionAttempt {
-    package typealias Outcome = Result<DescriptorStream, Connection.ConnectError>
+    @_spi(Ports) public typealias Outcome = Result<DescriptorStream, Connection.ConnectError>
 
-    package enum Target {
+    @_spi(Ports) public enum Target {
         case address(Endpoint)
         case host(String, port: UInt16)
     }
@@ -27,7 +27,7 @@ public final class ConnectionAttempt {
     private static let pauseLabel = CallLabel("pause before connecting again")
 
     /// Starts connecting. The outcome is never reported before this call has returned.
-    package init(
+    @_spi(Ports) public init(
         _ target: Target, on loop: RunLoop, _ modes: RunLoop.Modes, timeout: Duration, retry: Connection.Retry?,
         _ origin: RunLoop.Origin, _ completion: @escaping (Outcome) -> Void
     ) {

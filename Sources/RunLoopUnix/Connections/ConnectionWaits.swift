@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// The waits of tasks for a connection.
 final class ConnectionWaits {

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// Receive handlers for connections that split input into messages: lines, delimited messages, and messages with a
 /// length prefix.

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// A relay that carries bytes between two connections, in both directions, until both sides have ended.
 ///

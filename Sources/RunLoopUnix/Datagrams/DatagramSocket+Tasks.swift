@@ -1,4 +1,4 @@
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A received datagram. A value and `Sendable`.
 public struct Datagram: Sendable {

@@ -18,7 +18,7 @@ extension DatagramSocket {
         /// router on the path was congested. 0 for a Unix socket.
         public let typeOfService: UInt8
         /// The interface at which the datagram arrived; 0 if unknown.
-        package let interface: UInt32
+        @_spi(Ports) public let interface: UInt32
 
         init(_ slot: DatagramSlot, port: UInt16) {
             (sender, length, isTruncated) = (slot.address, slot.length, slot.length > slot.bytes.count)

@@ -1,5 +1,5 @@
 internal import Glibc
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A socket that sends and receives datagrams, over UDP or a Unix socket.
 ///
@@ -35,12 +35,12 @@ public final class DatagramSocket {
     /// Called after the queue has refused a datagram, once it is at most half full; see ``Options/maximumOutput``.
     public var drainHandler: ((DatagramSocket) -> Void)?
     /// Called after a batch of datagrams has been passed to the receive handler, before more are received.
-    package var batchHandler: (() -> Void)?
+    @_spi(Ports) public var batchHandler: (() -> Void)?
     /// Called for each accepted datagram, in order, when the system has it or with its error, which the error handler
     /// then does not receive.
-    package var outcomeHandler: ((SystemError?) -> Void)?
+    @_spi(Ports) public var outcomeHandler: ((SystemError?) -> Void)?
     /// Called after the end of the loop has closed the socket.
-    package var closedByLoop: (() -> Void)?
+    @_spi(Ports) public var closedByLoop: (() -> Void)?
     /// The number of received datagrams.
     public private(set) var receivedCount = 0
     /// The number of datagrams that the system has accepted.

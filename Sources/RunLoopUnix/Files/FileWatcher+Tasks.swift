@@ -1,4 +1,4 @@
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 extension FileWatcher {
     /// Returns a sequence of the events of a watcher without a handler. Iterate on the loop's thread.

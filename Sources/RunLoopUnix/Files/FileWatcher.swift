@@ -1,5 +1,5 @@
 internal import Glibc
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A source that calls its handler with the events of watched files and directories, by inotify.
 ///

@@ -1,19 +1,19 @@
 internal import Glibc
 
 /// A record in the form that the system writes into the buffer of a read.
-package struct InotifyRecord: Equatable {
+@_spi(Ports) public struct InotifyRecord: Equatable {
     var watch: Int32
     var mask: UInt32
     var cookie: UInt32
     /// The name without its padding.
     var name: [UInt8]
 
-    package init(watch: Int32, mask: UInt32, cookie: UInt32, name: [UInt8]) {
+    public init(watch: Int32, mask: UInt32, cookie: UInt32, name: [UInt8]) {
         (self.watch, self.mask, self.cookie, self.name) = (watch, mask, cookie, name)
     }
 
     /// The bytes of the record, as a read returns them.
-    package var bytes: [UInt8] {
+    public var bytes: [UInt8] {
         // A zero byte ends the name, and more zero bytes pad it.
         let length = name.isEmpty ? 0 : (name.count / Self.headerSize + 1) * Self.headerSize
         var bytes: [UInt8] = []

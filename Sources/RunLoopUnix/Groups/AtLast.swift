@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 internal import Synchronization
 
 /// A counter that calls a block when all of its ends have come.

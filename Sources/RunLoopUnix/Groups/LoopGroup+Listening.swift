@@ -1,5 +1,5 @@
 internal import Glibc
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 extension LoopGroup {
     /// The distribution of connections over the loops of a group.

@@ -1,5 +1,5 @@
 internal import CShims
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A group of loops on their own threads that share the work of a daemon, by default one per processor.
 ///

@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 extension Server {
     /// Shuts the server down: it accepts the connections that wait, listens no more, and lets each connection finish.

@@ -1,4 +1,4 @@
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A server that accepts connections and keeps them: it counts them, limits their number, and lets them finish.
 ///
@@ -164,10 +164,10 @@ public final class Server {
         presence.take()?.invalidate()
     }
 
-    package typealias Layer = @Sendable (any ByteStream) throws -> any ByteStream
+    @_spi(Ports) public typealias Layer = @Sendable (any ByteStream) throws -> any ByteStream
 
     /// Puts a stream between later connections and their descriptors.
-    package func setLayer(_ layer: @escaping Layer) {
+    @_spi(Ports) public func setLayer(_ layer: @escaping Layer) {
         common.layer = layer
     }
 

@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// The numbers of a server, which all of its loops share. Any thread.
 final class ServerCensus: Sendable {

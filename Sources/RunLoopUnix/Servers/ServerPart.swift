@@ -1,4 +1,4 @@
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// The connections of a server that live on one loop, and the listeners there. On the loop's thread.
 final class ServerPart: ConnectionKeeper {

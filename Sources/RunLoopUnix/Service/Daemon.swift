@@ -1,4 +1,4 @@
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A program that runs until it is asked to stop, and then stops in stages.
 ///

@@ -1,4 +1,4 @@
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 extension RunLoop {
     /// Schedules a source, for which `open` makes a descriptor in each loop that the source joins. Errors name the

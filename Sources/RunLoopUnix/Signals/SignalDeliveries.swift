@@ -1,4 +1,4 @@
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 extension RunLoop {
     /// Returns a sequence of a signal's deliveries from now on, for a task.

@@ -1,4 +1,4 @@
-public import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 /// A source that calls its handler on the loop's thread when the process receives a signal.
 ///

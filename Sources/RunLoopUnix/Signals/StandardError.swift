@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// A text stream that never blocks the caller, even if the reader is slow.
 ///

@@ -1,5 +1,5 @@
 internal import Glibc
-package import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A look-up of a name by ``HostResolver``. Belongs to the loop's thread and is not `Sendable`.
 public final class HostLookup {
@@ -89,7 +89,7 @@ private final class LookupsUnderWay {
 extension HostLookup: Sendable {}
 
 /// The look-ups of names for the loops of a world. Any thread.
-package protocol HostLookups: Sendable {
+@_spi(Ports) public protocol HostLookups: Sendable {
     /// A closure that receives its own number and the result, on any thread.
     typealias Asker = @Sendable (Int, Result<[Endpoint], HostResolver.LookupError>) -> Void
 
@@ -105,8 +105,8 @@ package protocol HostLookups: Sendable {
 }
 
 /// The look-ups of a world, in which requests for the same name share a pending look-up.
-package final class SharedLookups: HostLookups {
-    package static let of = WorldLocal { SharedLookups(in: $0) }
+@_spi(Ports) public final class SharedLookups: HostLookups {
+    public static let of = WorldLocal { SharedLookups(in: $0) }
 
     private struct State {
         var lookups: [String: Shared] = [:]
@@ -127,7 +127,7 @@ package final class SharedLookups: HostLookups {
         self.world = world
     }
 
-    package func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
+    public func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
         let (number, isFirst, pool) = state.withLock { state in
             state.last += 1
             let isFirst = state.lookups[name] == nil
@@ -145,7 +145,7 @@ package final class SharedLookups: HostLookups {
         return number
     }
 
-    package func leave(_ name: String, _ number: Int) {
+    public func leave(_ name: String, _ number: Int) {
         state.withLock { state in
             state.lookups[name]?.askers[number] = nil
             if let shared = state.lookups[name], shared.askers.isEmpty, !shared.hasBegun { state.lookups[name] = nil }

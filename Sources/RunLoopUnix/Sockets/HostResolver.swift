@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A resolver that finds the addresses of a name on its own threads, so that a slow name server blocks neither a loop
 /// nor the background timers.
@@ -34,7 +34,7 @@ public enum HostResolver {
         public let reason: String
 
         /// Creates a failure.
-        package init(_ kind: Kind, name: String, reason: String) {
+        @_spi(Ports) public init(_ kind: Kind, name: String, reason: String) {
             (self.kind, self.name, self.reason) = (kind, name, reason)
         }
 
@@ -83,13 +83,13 @@ public enum HostResolver {
     }
 
     /// A function that finds the addresses of a name on a thread that it may block.
-    package typealias Finder = @Sendable (String) -> Result<[Endpoint], LookupError>
+    @_spi(Ports) public typealias Finder = @Sendable (String) -> Result<[Endpoint], LookupError>
 
     /// The finder of a world; `nil` for the system's resolver.
-    package static let finder = WorldLocal<Finder?> { _ in nil }
+    @_spi(Ports) public static let finder = WorldLocal<Finder?> { _ in nil }
 
     /// The look-ups of a world; `nil` for ``SharedLookups``.
-    package static let lookups = WorldLocal<(any HostLookups)?> { _ in nil }
+    @_spi(Ports) public static let lookups = WorldLocal<(any HostLookups)?> { _ in nil }
 
     /// Asks the system's resolver, which does not wait if `flags` accept only digits (`AI_NUMERICHOST`).
     static func find(_ name: String, flags: Int32 = AI_ADDRCONFIG) -> Result<[Endpoint], LookupError> {

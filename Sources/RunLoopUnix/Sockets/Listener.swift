@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A listener that accepts connections on a TCP or Unix socket, and hands out their descriptors.
 ///
@@ -34,11 +34,11 @@ public final class Listener {
     /// again.
     public var errorHandler: ((Listener, SystemError) -> Void)?
     /// Called when a pass has accepted connections, after the last one has been passed to the handler.
-    package var batchHandler: (() -> Void)?
+    @_spi(Ports) public var batchHandler: (() -> Void)?
     /// Called after the end of the loop has closed the listener.
-    package var closedByLoop: (() -> Void)?
+    @_spi(Ports) public var closedByLoop: (() -> Void)?
     /// True if connections are accepted instead of left in the system's queue.
-    package var takesConnections: Bool {
+    @_spi(Ports) public var takesConnections: Bool {
         get { machine.isOpenToConnections }
         set {
             machine.isOpenToConnections = newValue
@@ -54,9 +54,9 @@ public final class Listener {
     /// The number of times that ``Options/rateLimit`` made connections wait.
     public var pauseCount: Int { machine.waits }
 
-    package let loop: RunLoop
+    @_spi(Ports) public let loop: RunLoop
     private let system: any SystemCalls
-    package let modes: RunLoop.Modes
+    @_spi(Ports) public let modes: RunLoop.Modes
     private var machine: AcceptMachine
     /// The value of `TCP_NODELAY` for each connection, if connections do not inherit it.
     private let noDelay: Int32?
@@ -74,7 +74,7 @@ public final class Listener {
     private var sockets: [Socket] = []
     private var hasLostLoop = false
 
-    package typealias Socket = (descriptor: Int32, peer: Endpoint)
+    @_spi(Ports) public typealias Socket = (descriptor: Int32, peer: Endpoint)
 
     /// Listens on an address. Call it on the loop's thread.
     ///
@@ -261,7 +261,7 @@ public final class Listener {
 
     /// Waits for the next connection of a listener without a handler, and returns its socket, which the caller then
     /// owns; `nil` once the listener has been closed.
-    package nonisolated(nonsending) func acceptSocket() async throws -> Socket? {
+    @_spi(Ports) public nonisolated(nonsending) func acceptSocket() async throws -> Socket? {
         guard let acceptance else {
             fatalError("a listener with a handler is not awaited; make it without the handler")
         }

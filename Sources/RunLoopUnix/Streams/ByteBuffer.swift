@@ -3,7 +3,7 @@ internal import RunLoopKit
 /// A queue of bytes in contiguous memory.
 ///
 /// The memory starts uninitialized, because system calls fill it.
-package final class ByteBuffer {
+@_spi(Ports) public final class ByteBuffer {
     // Unchecked as in `Connection`: one thread, and no access is open while `fill` runs.
     @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer
     @exclusivity(unchecked) private(set) var capacity: Int
@@ -12,7 +12,7 @@ package final class ByteBuffer {
     /// The next buffer in a pool.
     @exclusivity(unchecked) fileprivate var next: ByteBuffer?
 
-    package init(capacity: Int) {
+    public init(capacity: Int) {
         memory = .allocate(byteCount: capacity, alignment: 1)
         self.capacity = capacity
     }
@@ -21,11 +21,11 @@ package final class ByteBuffer {
         memory.deallocate()
     }
 
-    package var count: Int { end - start }
+    public var count: Int { end - start }
     var isEmpty: Bool { start == end }
 
     /// The bytes, oldest first. Valid until the buffer changes.
-    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory + start, count: end - start) }
+    public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory + start, count: end - start) }
 
     /// Returns whether `bytes` is exactly the buffer's content, in the same memory.
     @inline(__always)
@@ -34,12 +34,12 @@ package final class ByteBuffer {
     }
 
     /// Removes bytes from the front.
-    package func discard(_ count: Int) {
+    public func discard(_ count: Int) {
         start += count
         if start == end { (start, end) = (0, 0) }
     }
 
-    package func append(_ bytes: UnsafeRawBufferPointer) {
+    public func append(_ bytes: UnsafeRawBufferPointer) {
         guard let source = bytes.baseAddress else { return }
         reserve(bytes.count)
         (memory + end).copyMemory(from: source, byteCount: bytes.count)

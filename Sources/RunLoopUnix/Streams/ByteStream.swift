@@ -1,9 +1,9 @@
-package import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A stream that a connection reads and writes: a socket, a pipe, a terminal, TLS over another stream, or memory.
 ///
 /// A stream never blocks. It belongs to one loop and its thread, and notifies its owner of readiness.
-package protocol ByteStream: AnyObject {
+@_spi(Ports) public protocol ByteStream: AnyObject {
     /// The object that receives the stream's events; kept until the stream is closed.
     var owner: (any StreamOwner)? { get set }
 
@@ -49,7 +49,7 @@ package protocol ByteStream: AnyObject {
 }
 
 /// The way in which a stream is closed.
-package enum StreamEnding {
+@_spi(Ports) public enum StreamEnding {
     /// All output has been written, and the peer may be notified of that.
     case complete
     /// Output is or may be missing.
@@ -58,10 +58,10 @@ package enum StreamEnding {
     case reset
 }
 
-extension ByteStream {
-    package func holdForAnswer() -> (any TimeHold)? { nil }
+@_spi(Ports) extension ByteStream {
+    public func holdForAnswer() -> (any TimeHold)? { nil }
 
-    package func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
+    public func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
         pieces.first { !$0.isEmpty }.map { write($0) } ?? .done(0)
     }
 
@@ -81,7 +81,7 @@ extension ByteStream {
 }
 
 /// The result of a call on a stream.
-package enum StreamResult: Equatable {
+@_spi(Ports) public enum StreamResult: Equatable {
     /// The number of bytes moved, which is above zero if any were requested.
     case done(Int)
     /// Nothing can be moved for now.
@@ -93,10 +93,10 @@ package enum StreamResult: Equatable {
 }
 
 /// The failure of a stream: an error of the system, or of a layer such as TLS.
-package typealias StreamFailure = Error & Hashable & Sendable
+@_spi(Ports) public typealias StreamFailure = Error & Hashable & Sendable
 
 /// The owner of a stream, which reads and writes it.
-package protocol StreamOwner: AnyObject {
+@_spi(Ports) public protocol StreamOwner: AnyObject {
     /// Called when bytes can pass through a stream that was not open from the beginning.
     func streamOpened()
     /// Called when the stream is ready for an event that the owner waits for.

@@ -1,8 +1,8 @@
 internal import Glibc
-package import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// A stream on descriptors, which it owns: a socket, a terminal, or the ends of one or two pipes.
-package final class DescriptorStream: ByteStream {
+@_spi(Ports) public final class DescriptorStream: ByteStream {
     private let input: Int32
     // Unchecked as in `Connection`.
     @exclusivity(unchecked) private var output: Int32
@@ -13,7 +13,7 @@ package final class DescriptorStream: ByteStream {
     // A descriptor that is both read and written has one source.
     @exclusivity(unchecked) private var reader: DescriptorSource?
     @exclusivity(unchecked) private var writer: DescriptorSource?
-    @exclusivity(unchecked) package var owner: (any StreamOwner)?
+    @exclusivity(unchecked) public var owner: (any StreamOwner)?
     private var isClosed = false
     /// The meter of the stream's bytes, if the loop is recorded.
     @exclusivity(unchecked) private var meter: FlightMeter? {
@@ -27,18 +27,18 @@ package final class DescriptorStream: ByteStream {
     /// True if this side connected, so that the other side answers.
     private let isClient: Bool
 
-    @exclusivity(unchecked) package private(set) var failure: (any StreamFailure)?
-    @exclusivity(unchecked) package var interest: DescriptorEvents = [] {
+    @exclusivity(unchecked) public private(set) var failure: (any StreamFailure)?
+    @exclusivity(unchecked) public var interest: DescriptorEvents = [] {
         didSet { if interest != oldValue { interestChanged() } }
     }
 
     /// Creates a stream that reads and writes one descriptor.
-    package convenience init(_ descriptor: Int32, on loop: RunLoop) {
+    public convenience init(_ descriptor: Int32, on loop: RunLoop) {
         self.init(input: descriptor, output: descriptor, WorldSystem.of(loop))
     }
 
     /// Creates a stream that reads one descriptor and writes another; -1 stands for none.
-    package convenience init(input: Int32, output: Int32, on loop: RunLoop) {
+    public convenience init(input: Int32, output: Int32, on loop: RunLoop) {
         self.init(input: input, output: output, WorldSystem.of(loop))
     }
 
@@ -57,11 +57,11 @@ package final class DescriptorStream: ByteStream {
     /// True if the kernel can move bytes between this stream and another such stream.
     var maySplice: Bool { isSocket && system.splices }
 
-    package var isOpen: Bool { true }
-    package var holdsInput: Bool { false }
-    package var fileDescriptor: Int32 { input >= 0 ? input : output }
+    public var isOpen: Bool { true }
+    public var holdsInput: Bool { false }
+    public var fileDescriptor: Int32 { input >= 0 ? input : output }
 
-    package var name: String? {
+    public var name: String? {
         didSet {
             reader?.name = sourceName
             writer?.name = sourceName
@@ -70,7 +70,7 @@ package final class DescriptorStream: ByteStream {
     }
     private var sourceName: String { name ?? "connection" }
 
-    package func open(
+    public func open(
         on loop: RunLoop, inModes modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
         self.interest = interest
@@ -107,7 +107,7 @@ package final class DescriptorStream: ByteStream {
         writer?.events = interest.intersection(mask(of: output))
     }
 
-    package func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
+    public func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
         let count = isSocket ? system.receive(input, into: room) : system.read(input, into: room)
         if count >= 0 { holds?.hasRead() }
         if count > 0 {
@@ -120,11 +120,11 @@ package final class DescriptorStream: ByteStream {
         return unmoved("read from the connection", errno)
     }
 
-    package func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
+    public func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
         wrote(isSocket ? system.send(output, bytes) : system.write(output, bytes), of: bytes.count)
     }
 
-    package func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
+    public func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
         guard isSocket else { return pieces.first { !$0.isEmpty }.map { write($0) } ?? .done(0) }
         let all = pieces.reduce(0) { $0 + $1.count }
         if all == 0 { return .done(0) }
@@ -156,7 +156,7 @@ package final class DescriptorStream: ByteStream {
         return .failed
     }
 
-    package func endWriting() -> StreamResult {
+    public func endWriting() -> StreamResult {
         if isSocket {
             system.endWriting(output)
         } else if !isDuplex {
@@ -167,21 +167,21 @@ package final class DescriptorStream: ByteStream {
 
     /// Returns whether closing loses no output. A socket that closes with unread input, or receives input afterwards,
     /// is reset, and output that the peer's system does not yet have is lost.
-    package func mayClose(peerHasEnded: Bool) -> Bool {
+    public func mayClose(peerHasEnded: Bool) -> Bool {
         !isSocket || peerHasEnded || (unsentOutput == 0 && !system.hasInput(input))
     }
 
-    package var unsentOutput: Int { isSocket ? system.unsentOutput(output) : 0 }
+    public var unsentOutput: Int { isSocket ? system.unsentOutput(output) : 0 }
 
-    package func leave() {
+    public func leave() {
         reader.map(end)
         writer.map(end)
         (reader, writer, owner, holds, meter) = (nil, nil, nil, nil, nil)
     }
 
-    package func holdForAnswer() -> (any TimeHold)? { isClient ? holds?.holdForAnswer() : nil }
+    public func holdForAnswer() -> (any TimeHold)? { isClient ? holds?.holdForAnswer() : nil }
 
-    package func close(_ ending: StreamEnding) {
+    public func close(_ ending: StreamEnding) {
         guard !isClosed else { return }
         isClosed = true
         if ending == .reset && isSocket { system.resetWhenClosed(output) }

@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-internal import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The children that the library has started and not reaped. Other children are orphans that the system has assigned to
 /// this process.

@@ -2,14 +2,14 @@ internal import CShims
 internal import Glibc
 
 extension RealSystem {
-    package func pipe() -> (reading: Int32, writing: Int32)? {
+    func pipe() -> (reading: Int32, writing: Int32)? {
         var ends: [Int32] = [-1, -1]
         return rlk_pipe(&ends) == 0 ? (ends[0], ends[1]) : nil
     }
 
-    package func duplicate(_ descriptor: Int32) -> Int32 { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
+    func duplicate(_ descriptor: Int32) -> Int32 { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
 
-    package var environment: [[CChar]] {
+    var environment: [[CChar]] {
         var lines: [[CChar]] = []
         var next = rlk_environment()
         while let entry = next, let line = entry.pointee {
@@ -19,7 +19,7 @@ extension RealSystem {
         return lines
     }
 
-    package func user(named name: String) throws(SystemError) -> ChildProcess.User {
+    func user(named name: String) throws(SystemError) -> ChildProcess.User {
         var (user, found) = (passwd(), UnsafeMutablePointer<passwd>?.none)
         var (error, size) = (ERANGE, 1024)
         while error == ERANGE {
@@ -42,7 +42,7 @@ extension RealSystem {
 
     // MARK: Starting
 
-    package func start(_ child: ChildStart) throws(ChildStart.Failure) -> Int32 {
+    func start(_ child: ChildStart) throws(ChildStart.Failure) -> Int32 {
         OwnChildren.shared.startBegins()
         var started: Int32?
         defer { OwnChildren.shared.startEnds(started) }
@@ -121,15 +121,15 @@ extension RealSystem {
 
     // MARK: Signals and reaping
 
-    package func openProcess(_ identifier: Int32) -> Int32 { rlk_pidfd_open(identifier) }
+    func openProcess(_ identifier: Int32) -> Int32 { rlk_pidfd_open(identifier) }
 
-    package func send(_ signal: Int32, toProcess descriptor: Int32) -> Int32 {
+    func send(_ signal: Int32, toProcess descriptor: Int32) -> Int32 {
         rlk_pidfd_send_signal(descriptor, signal)
     }
 
-    package func kill(_ identifier: Int32, _ signal: Int32) -> Int32 { Glibc.kill(identifier, signal) }
+    func kill(_ identifier: Int32, _ signal: Int32) -> Int32 { Glibc.kill(identifier, signal) }
 
-    package func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildProcess.ExitStatus? {
+    func state(ofChild identifier: Int32, _ descriptor: Int32, reaps: Bool) -> ChildProcess.ExitStatus? {
         var status: Int32 = 0
         let state: ChildProcess.ExitStatus? =
             switch rlk_child_state(identifier, descriptor, reaps ? 1 : 0, &status) {
@@ -142,9 +142,9 @@ extension RealSystem {
         return state
     }
 
-    package func reapOrphans() { OwnChildren.shared.reapOthers() }
+    func reapOrphans() { OwnChildren.shared.reapOthers() }
 
-    package func reapLater(_ identifier: Int32, _ descriptor: Int32) {
+    func reapLater(_ identifier: Int32, _ descriptor: Int32) {
         OwnChildren.shared.left(identifier)
         rlk_reap_later(identifier, descriptor >= 0 ? duplicate(descriptor) : -1)
     }

@@ -2,7 +2,7 @@ internal import CShims
 internal import Glibc
 
 extension RealSystem {
-    package func datagramSocket(_ family: Int32) -> Int32 {
+    func datagramSocket(_ family: Int32) -> Int32 {
         socket(family, SOCK_DGRAM)
     }
 
@@ -10,7 +10,7 @@ extension RealSystem {
         Glibc.socket(family, Int32(type.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     }
 
-    package func receive(
+    func receive(
         _ descriptor: Int32, into slots: UnsafeMutableBufferPointer<DatagramSlot>, withFacts: Bool
     ) -> Int {
         withSystemDatagrams(slots, receives: true) { datagrams in
@@ -28,7 +28,7 @@ extension RealSystem {
         }
     }
 
-    package func send(
+    func send(
         _ descriptor: Int32, _ slots: UnsafeMutableBufferPointer<DatagramSlot>, inSegments: Bool
     ) -> Int {
         withSystemDatagrams(slots, receives: false) {
@@ -56,7 +56,7 @@ extension RealSystem {
         }
     }
 
-    package func takeQueuedError(_ descriptor: Int32) -> QueuedError? {
+    func takeQueuedError(_ descriptor: Int32) -> QueuedError? {
         var (errno, isLocal, isThere) = (Int32(0), Int32(0), Int32(0))
         let peer = Endpoint { address, length in
             isThere = rlk_take_queued_error(descriptor, &errno, &isLocal, address, &length)
@@ -64,7 +64,7 @@ extension RealSystem {
         return isThere == 0 ? nil : QueuedError(errno: errno, peer: peer, isLocal: isLocal != 0)
     }
 
-    package func changeMembership(
+    func changeMembership(
         _ descriptor: Int32, joins: Bool, group: Endpoint, interface: String?
     ) -> Int32 {
         var request = group_req()

@@ -3,48 +3,48 @@ internal import Glibc
 extension RealSystem {
     // MARK: Paths of sockets
 
-    package func socketFile(at path: String) -> SocketFile? {
+    func socketFile(at path: String) -> SocketFile? {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
         return SocketFile(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
     }
 
-    package func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
+    func setPermissions(_ permissions: UInt32, of descriptor: Int32) -> Int32 {
         fchmod(descriptor, permissions)
     }
 
-    package func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
+    func setPermissions(_ permissions: UInt32, at path: String) -> Int32 {
         fchmodat(AT_FDCWD, path, permissions, AT_SYMLINK_NOFOLLOW)
     }
 
     // MARK: Files
 
-    package func open(_ path: String, flags: Int32) -> Int32 {
+    func open(_ path: String, flags: Int32) -> Int32 {
         // O_NONBLOCK, because a FIFO would block the thread until its other end is opened.
         Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
     }
 
-    package func lock(_ descriptor: Int32) -> Int32 { flock(descriptor, LOCK_EX | LOCK_NB) }
+    func lock(_ descriptor: Int32) -> Int32 { flock(descriptor, LOCK_EX | LOCK_NB) }
 
-    package func unlock(_ descriptor: Int32) {
+    func unlock(_ descriptor: Int32) {
         _ = flock(descriptor, LOCK_UN)
     }
 
-    package func leads(_ path: String, to descriptor: Int32) -> Bool {
+    func leads(_ path: String, to descriptor: Int32) -> Bool {
         var (named, opened) = (stat(), stat())
         return lstat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_dev == opened.st_dev
             && named.st_ino == opened.st_ino
     }
 
-    package func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+    func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         pread(descriptor, room.baseAddress, room.count, off_t(offset))
     }
 
-    package func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int {
         pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
     }
 
-    package func size(of descriptor: Int32) -> Int {
+    func size(of descriptor: Int32) -> Int {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return -1 }
         guard status.st_mode & S_IFMT == S_IFREG else {
@@ -54,11 +54,11 @@ extension RealSystem {
         return Int(status.st_size)
     }
 
-    package func truncate(_ descriptor: Int32, to length: Int) -> Int32 { ftruncate(descriptor, off_t(length)) }
+    func truncate(_ descriptor: Int32, to length: Int) -> Int32 { ftruncate(descriptor, off_t(length)) }
 
-    package func sync(_ descriptor: Int32) -> Int32 { fdatasync(descriptor) }
+    func sync(_ descriptor: Int32) -> Int32 { fdatasync(descriptor) }
 
-    package func map(_ descriptor: Int32) -> UnsafeRawBufferPointer? {
+    func map(_ descriptor: Int32) -> UnsafeRawBufferPointer? {
         let size = size(of: descriptor)
         guard size >= 0 else { return nil }
         guard size > 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }
@@ -66,11 +66,11 @@ extension RealSystem {
         return memory == MAP_FAILED ? nil : UnsafeRawBufferPointer(start: memory, count: size)
     }
 
-    package func unmap(_ contents: UnsafeRawBufferPointer) {
+    func unmap(_ contents: UnsafeRawBufferPointer) {
         if let memory = contents.baseAddress { munmap(UnsafeMutableRawPointer(mutating: memory), contents.count) }
     }
 
-    package func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]? {
+    func contentsOfFile(_ path: String, upTo most: Int) -> [UInt8]? {
         let file = Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { Glibc.close(file) }
@@ -87,17 +87,17 @@ extension RealSystem {
         return bytes
     }
 
-    package func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+    func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    package func rename(_ path: String, to newPath: String) -> Int32 { Glibc.rename(path, newPath) }
+    func rename(_ path: String, to newPath: String) -> Int32 { Glibc.rename(path, newPath) }
 
-    package func removeFile(at path: String) -> Int32 { unlink(path) }
+    func removeFile(at path: String) -> Int32 { unlink(path) }
 
-    package func createDirectory(_ path: String) -> Int32 { mkdir(path, 0o700) }
+    func createDirectory(_ path: String) -> Int32 { mkdir(path, 0o700) }
 
-    package func removeDirectory(_ path: String) -> Int32 { rmdir(path) }
+    func removeDirectory(_ path: String) -> Int32 { rmdir(path) }
 
-    package func contentsOfDirectory(_ path: String) -> [String]? {
+    func contentsOfDirectory(_ path: String) -> [String]? {
         guard let directory = opendir(path) else { return nil }
         defer { closedir(directory) }
         var names: [String] = []
@@ -111,7 +111,7 @@ extension RealSystem {
         }
     }
 
-    package func syncDirectory(_ path: String) -> Int32 {
+    func syncDirectory(_ path: String) -> Int32 {
         let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return -1 }
         let status = fsync(descriptor)
@@ -123,14 +123,14 @@ extension RealSystem {
 
     // MARK: File events
 
-    package func openFileWatcher() -> Int32 { inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC)) }
+    func openFileWatcher() -> Int32 { inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC)) }
 
-    package func watch(_ path: String, with descriptor: Int32, for mask: UInt32) -> Int32 {
+    func watch(_ path: String, with descriptor: Int32, for mask: UInt32) -> Int32 {
         // Without the last bit, a second watch of the same file would silently replace the first.
         inotify_add_watch(descriptor, path, mask | UInt32(IN_MASK_CREATE))
     }
 
-    package func unwatch(_ number: Int32, with descriptor: Int32) {
+    func unwatch(_ number: Int32, with descriptor: Int32) {
         inotify_rm_watch(descriptor, number)
     }
 }

@@ -1,100 +1,100 @@
 internal import CShims
 internal import Glibc
-package import RunLoopCore
+@_spi(Ports) internal import RunLoopCore
 
 /// The system that the process runs on.
-package final class RealSystem: SystemCalls {
-    package static let shared = RealSystem()
+final class RealSystem: SystemCalls {
+    static let shared = RealSystem()
 
     // MARK: Any descriptor
 
-    package func isSocket(_ descriptor: Int32) -> Bool {
+    func isSocket(_ descriptor: Int32) -> Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
     }
 
-    package var splices: Bool { true }
+    var splices: Bool { true }
 
-    package func prepare(_ descriptor: Int32) {
+    func prepare(_ descriptor: Int32) {
         let flags = fcntl(descriptor, F_GETFL)
         if flags & O_NONBLOCK == 0 { _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) }
         let descriptorFlags = fcntl(descriptor, F_GETFD)
         if descriptorFlags & FD_CLOEXEC == 0 { _ = fcntl(descriptor, F_SETFD, descriptorFlags | FD_CLOEXEC) }
     }
 
-    package func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
+    func read(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
         Glibc.read(descriptor, room.baseAddress, room.count)
     }
 
-    package func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
         rlk_write_quietly(descriptor, bytes.baseAddress, bytes.count)
     }
 
-    package func close(_ descriptor: Int32) {
+    func close(_ descriptor: Int32) {
         _ = Glibc.close(descriptor)
     }
 
-    package func openReserve() -> Int32 { Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC) }
+    func openReserve() -> Int32 { Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC) }
 
     // MARK: Sockets
 
-    package func socket(_ family: Int32) -> Int32 {
+    func socket(_ family: Int32) -> Int32 {
         socket(family, SOCK_STREAM)
     }
 
     @discardableResult
-    package func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
+    func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
         var value = value
         return setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    package func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32? {
+    func option(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32? {
         var value: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         return getsockopt(descriptor, level, option, &value, &length) == 0 ? value : nil
     }
 
-    package func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 {
+    func bind(_ descriptor: Int32, to address: Endpoint) -> Int32 {
         address.withSystemAddress { Glibc.bind(descriptor, $0, $1) }
     }
 
-    package func listen(_ descriptor: Int32, backlog: Int32) -> Int32 {
+    func listen(_ descriptor: Int32, backlog: Int32) -> Int32 {
         Glibc.listen(descriptor, backlog)
     }
 
-    package func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
+    func accept(_ descriptor: Int32, peer: inout Endpoint) -> Int32 {
         var connection: Int32 = -1
         peer = Endpoint { address, length in connection = rlk_accept(descriptor, address, &length) }
         return connection
     }
 
-    package func connect(_ descriptor: Int32, to address: Endpoint) -> Int32 {
+    func connect(_ descriptor: Int32, to address: Endpoint) -> Int32 {
         address.withSystemAddress { Glibc.connect(descriptor, $0, $1) }
     }
 
-    package func localAddress(of descriptor: Int32) -> Endpoint {
+    func localAddress(of descriptor: Int32) -> Endpoint {
         Endpoint { address, length in _ = getsockname(descriptor, address, &length) }
     }
 
-    package func peerAddress(of descriptor: Int32) -> Endpoint {
+    func peerAddress(of descriptor: Int32) -> Endpoint {
         Endpoint { address, length in _ = getpeername(descriptor, address, &length) }
     }
 
-    package func hasInput(_ descriptor: Int32) -> Bool {
+    func hasInput(_ descriptor: Int32) -> Bool {
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
     // Takes 7 % less time than `read` for a short message.
-    package func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
+    func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
         recv(descriptor, room.baseAddress, room.count, 0)
     }
 
-    package func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
         Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
-    package func send(_ descriptor: Int32, gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Int {
+    func send(_ descriptor: Int32, gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> Int {
         let count = min(pieces.count, Int(UIO_MAXIOV))
         return withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) { vectors in
             for (index, piece) in pieces.prefix(count).enumerated() {
@@ -108,59 +108,59 @@ package final class RealSystem: SystemCalls {
         }
     }
 
-    package func endWriting(_ descriptor: Int32) {
+    func endWriting(_ descriptor: Int32) {
         _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    package func unsentOutput(_ descriptor: Int32) -> Int {
+    func unsentOutput(_ descriptor: Int32) -> Int {
         var count: Int32 = 0
         guard ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0, count > 0 else { return 0 }
         // The peer of a Unix socket already has the bytes; the system counts the unread ones.
         return option(descriptor, SOL_SOCKET, SO_DOMAIN) == AF_UNIX ? 0 : Int(count)
     }
 
-    package func resetWhenClosed(_ descriptor: Int32) {
+    func resetWhenClosed(_ descriptor: Int32) {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    package func spreadsConnections(of loop: RunLoop) -> Bool { !loop.isVirtual }
+    func spreadsConnections(of loop: RunLoop) -> Bool { !loop.isVirtual }
 
     // MARK: The time of a simulation
 
-    package func holdTime(for what: @autoclosure () -> String, on loop: RunLoop) -> (any TimeHold)? {
+    func holdTime(for what: @autoclosure () -> String, on loop: RunLoop) -> (any TimeHold)? {
         loop.holdTime(for: what())
     }
 
-    package func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds? {
+    func makeHolds(for socket: Int32, on loop: RunLoop, _ origin: RunLoop.Origin) -> StreamHolds? {
         loop.isVirtual ? StreamHolds(socket, self, loop, origin) : nil
     }
 
     // MARK: The process
 
-    package var processIdentifier: Int32 { getpid() }
+    var processIdentifier: Int32 { getpid() }
 
-    package var monotonicMicroseconds: Int64 {
+    var monotonicMicroseconds: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
     }
 
-    package func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+    func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
-    package func removeVariable(_ name: String) {
+    func removeVariable(_ name: String) {
         unsetenv(name)
     }
 
-    package func count(signal: Int32) throws(SystemError) -> any SignalCounter { try SignalRegistration(signal) }
+    func count(signal: Int32) throws(SystemError) -> any SignalCounter { try SignalRegistration(signal) }
 
-    package func ignore(signal: Int32) -> Int32 { rlk_signal_ignore(signal) }
+    func ignore(signal: Int32) -> Int32 { rlk_signal_ignore(signal) }
 
-    package func openNotifySocket() -> Int32 {
+    func openNotifySocket() -> Int32 {
         Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     }
 
-    package func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int {
+    func notify(_ descriptor: Int32, at address: [UInt8], _ message: [UInt8]) -> Int {
         let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         return address.withUnsafeBytes { address in
             // The bytes begin with the family and have the given length, as a socket address does.

@@ -1,9 +1,9 @@
 internal import Glibc
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// The holds of a socket on the time of a simulation whose peer is another process: for output that the peer does not
 /// yet accept, and for answers that a task awaits. A peer in the same process lives in simulated time.
-package final class StreamHolds {
+@_spi(Ports) public final class StreamHolds {
     private let descriptor: Int32
     private let system: any SystemCalls
     private let loop: RunLoop

@@ -1,8 +1,8 @@
-package import RunLoopCore
+@_spi(Ports) public import RunLoopCore
 
 /// The system calls of the real system or of a simulated host. Names are the system's where those are words. A call
 /// that fails returns -1, with the reason in `errno`. Only calls on files may block. Any thread.
-package protocol SystemCalls: AnyObject, Sendable {
+@_spi(Ports) public protocol SystemCalls: AnyObject, Sendable {
     // MARK: Any descriptor
 
     func isSocket(_ descriptor: Int32) -> Bool
@@ -160,7 +160,7 @@ package protocol SystemCalls: AnyObject, Sendable {
 }
 
 /// A counter of a signal's deliveries. Belongs to a loop's thread.
-package protocol SignalCounter: AnyObject {
+@_spi(Ports) public protocol SignalCounter: AnyObject {
     /// The descriptor that is readable while the count is above zero.
     var descriptor: Int32 { get }
     /// Returns the number of signals since the last call.
@@ -172,21 +172,21 @@ package protocol SignalCounter: AnyObject {
 }
 
 /// The identity of the socket at a path, where another socket may replace it.
-package struct SocketFile: Equatable {
-    package let device: UInt64
-    package let inode: UInt64
+@_spi(Ports) public struct SocketFile: Equatable {
+    public let device: UInt64
+    public let inode: UInt64
 
-    package init(device: UInt64, inode: UInt64) {
+    public init(device: UInt64, inode: UInt64) {
         (self.device, self.inode) = (device, inode)
     }
 }
 
-extension SystemCalls {
-    package func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
+@_spi(Ports) extension SystemCalls {
+    public func receive(_ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int {
         read(descriptor, into: room)
     }
 
-    package func release(_ descriptor: Int32, unlocking isLocked: Bool = false) {
+    public func release(_ descriptor: Int32, unlocking isLocked: Bool = false) {
         if isLocked { unlock(descriptor) }
         close(descriptor)
     }

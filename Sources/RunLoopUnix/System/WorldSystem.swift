@@ -1,17 +1,20 @@
-package import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 /// The system of each world, by default the real one.
-package enum WorldSystem {
-    package static let calls = WorldLocal<any SystemCalls> { _ in RealSystem.shared }
+@_spi(Ports) public enum WorldSystem {
+    public static let calls = WorldLocal<any SystemCalls> { _ in RealSystem.shared }
     private static let ofLoop = RunLoop.Local { calls[$0.world] }
 
-    package static func of(_ loop: RunLoop) -> any SystemCalls { loop[ofLoop] }
+    /// The system of the real world.
+    public static var real: any SystemCalls { RealSystem.shared }
+
+    public static func of(_ loop: RunLoop) -> any SystemCalls { loop[ofLoop] }
 
     /// The system of the calling thread's world.
-    package static var current: any SystemCalls { calls[RunLoop.currentWorld] }
+    public static var current: any SystemCalls { calls[RunLoop.currentWorld] }
 
     /// Sets the system of a loop's world. Called before that world opens a socket.
-    package static func set(_ system: any SystemCalls, for loop: RunLoop) {
+    public static func set(_ system: any SystemCalls, for loop: RunLoop) {
         calls.set(system, in: loop.world)
         loop[ofLoop] = system
     }

@@ -1,26 +1,26 @@
 /// A datagram in the batch that a system call receives or sends.
-package struct DatagramSlot {
+@_spi(Ports) public struct DatagramSlot {
     static let mostPerCall = 16
 
     // The addresses come first, because system calls write them at the beginning of the slot.
     /// The sender or the receiver; empty for the connected peer.
-    package var address = Endpoint()
+    public var address = Endpoint()
     /// The local address that the datagram was sent to or leaves from, whose port is ignored; empty if unknown or left
     /// to the system.
-    package var localAddress = Endpoint()
+    public var localAddress = Endpoint()
     /// The memory to receive into, or the bytes to send.
-    package var bytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    public var bytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     /// The length of a received datagram, which may exceed the memory.
-    package var length = 0
+    public var length = 0
     /// The type of service of IPv4, or the traffic class of IPv6; negative if unknown or left to the socket.
-    package var typeOfService: Int32 = -1
+    public var typeOfService: Int32 = -1
     /// The interface at which the datagram arrived; 0 if unknown.
-    package var interface: UInt32 = 0
+    public var interface: UInt32 = 0
     /// The size of each received datagram if the slot holds several in a row, of which the last may be shorter; 0 for a
     /// single datagram.
-    package var segmentSize = 0
+    public var segmentSize = 0
 
-    package init() {}
+    public init() {}
 
     /// Returns the datagram that begins at an offset of the slot's bytes.
     func segment(at offset: Int) -> DatagramSlot {
@@ -36,14 +36,14 @@ package struct DatagramSlot {
 }
 
 /// An error from a socket's queue, about a datagram sent earlier.
-package struct QueuedError {
-    package let errno: Int32
+@_spi(Ports) public struct QueuedError {
+    public let errno: Int32
     /// The receiver of the datagram.
-    package let peer: Endpoint
+    public let peer: Endpoint
     /// True if the call that sent the datagram has already reported the error.
-    package let isLocal: Bool
+    public let isLocal: Bool
 
-    package init(errno: Int32, peer: Endpoint, isLocal: Bool) {
+    public init(errno: Int32, peer: Endpoint, isLocal: Bool) {
         (self.errno, self.peer, self.isLocal) = (errno, peer, isLocal)
     }
 }

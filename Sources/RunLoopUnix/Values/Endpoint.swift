@@ -1,6 +1,6 @@
 internal import CShims
 internal import Glibc
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// The address of a socket: an IPv4 or IPv6 address with a port, or the path of a Unix socket.
 ///
@@ -82,7 +82,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Creates an empty address, to be filled in.
-    package init() {}
+    @_spi(Ports) public init() {}
 
     /// The address itself, or `nil` if it is empty.
     var known: Endpoint? { family == AF_UNSPEC ? nil : self }
@@ -139,7 +139,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Returns an IPv4 or IPv6 address with another port; any other address unchanged.
-    package func with(port: UInt16) -> Endpoint {
+    @_spi(Ports) public func with(port: UInt16) -> Endpoint {
         guard self.port != nil else { return self }
         var copy = self
         withUnsafeMutablePointer(to: &copy.storage) { pointer in
@@ -160,7 +160,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         try withUnsafeBytes(of: storage) { try body(UnsafeRawBufferPointer(rebasing: $0.prefix(Int(length)))) }
     }
 
-    package var family: Int32 { Int32(storage.ss_family) }
+    @_spi(Ports) public var family: Int32 { Int32(storage.ss_family) }
 
     /// The port; `nil` for a Unix socket.
     public var port: UInt16? {

@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopCore
+@_spi(Ports) @testable import RunLoopCore
 
 /// A link against the simplest thing that can do the same: frames in an array, searched and counted one by one.
 @Suite("The arithmetic of display links")

@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopCore
+@_spi(Ports) @testable import RunLoopCore
 
 /// Properties shared by all items.
 @Suite("The life of an item")

@@ -2,7 +2,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-@testable import RunLoopCore
+@_spi(Ports) @testable import RunLoopCore
 
 /// The queue compared with the simplest possible one, an array that is searched from end to end.
 @Suite("The timer queue")

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
 import TestSupport

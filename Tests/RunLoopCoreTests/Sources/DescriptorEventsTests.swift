@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopCore
+@_spi(Ports) @testable import RunLoopCore
 
 @Suite("The events of a descriptor source")
 struct DescriptorEventsTests {

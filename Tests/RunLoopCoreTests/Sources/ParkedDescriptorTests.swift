@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopCore
+@_spi(Ports) @testable import RunLoopCore
 
 /// Descriptors that become ready while their source cannot be called: out of its mode, or while its handler is on the
 /// stack.

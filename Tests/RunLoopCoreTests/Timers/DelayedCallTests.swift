@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopCore
+@_spi(Ports) @testable import RunLoopCore
 
 /// A target for delayed calls.
 private final class Player {

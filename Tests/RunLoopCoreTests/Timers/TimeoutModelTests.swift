@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopCore
+@_spi(Ports) @testable import RunLoopCore
 
 /// Timeouts of a loop compared with the simplest possible implementation, an array that is searched from end to end.
 @Suite("Timeouts and a model")

@@ -3,7 +3,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopCore
+@_spi(Ports) @testable import RunLoopCore
 
 @Suite("Timers whose callbacks change more than themselves")
 struct TimerMoveTests {

@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopCore
+@_spi(Ports) @testable import RunLoopCore
 
 @Suite("Tolerance")
 struct ToleranceTests {
@@ -45,7 +45,7 @@ struct ToleranceTests {
     @Test("a timer comes with the first wake-up in its tolerance, and at its end by itself (R148)")
     func sharesWakeUps() {
         let driver = SteppedDriver()
-        let (loop, log) = (RunLoop(driver: driver, world: RealWorld.shared), Log<String>())
+        let (loop, log) = (RunLoop(driver: driver, world: libeventWorld), Log<String>())
         func add(_ name: String, at date: RunLoop.Instant, tolerance: Duration) {
             let timer = Timer(fire: date, interval: .zero, repeats: false) { _ in log("\(name) \(loop.now.word)") }
             timer.tolerance = tolerance
@@ -65,7 +65,7 @@ struct ToleranceTests {
 
     @Test("limitDate and nextFireDate are the date, without the tolerance")
     func limitDate() {
-        let loop = RunLoop(driver: SteppedDriver(), world: RealWorld.shared)
+        let loop = RunLoop(driver: SteppedDriver(), world: libeventWorld)
         let timer = Timer(at: ms(30)) { _ in }
         timer.tolerance = .milliseconds(50)
         loop.add(timer, forMode: .default)
@@ -77,7 +77,7 @@ struct ToleranceTests {
     @Test("a repeating timer with a tolerance keeps to its grid")
     func gridStays() {
         let driver = SteppedDriver()
-        let (loop, log) = (RunLoop(driver: driver, world: RealWorld.shared), Log<String>())
+        let (loop, log) = (RunLoop(driver: driver, world: libeventWorld), Log<String>())
         let timer = Timer(fire: ms(10), interval: .milliseconds(10), repeats: true) { timer in
             log("\(timer.fireDate.word) at \(loop.now.word)")
             if timer.fireDate == ms(30) { timer.invalidate() }

@@ -1,6 +1,6 @@
 import CShims
 import Glibc
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import TestSupport
 import Testing

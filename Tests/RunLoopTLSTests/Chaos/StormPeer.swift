@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 
 @testable import RunLoopTLS
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 /// The far side of a conversation: a thread's plain descriptors, and OpenSSL by itself.
 final class StormPeer {

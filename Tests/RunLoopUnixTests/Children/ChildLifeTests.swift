@@ -4,7 +4,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 /// Signals to children, children without a waiter, and systems without process descriptors.
 @Suite("Life of a child", .timeLimit(.minutes(15)))

@@ -1,11 +1,11 @@
 import Glibc
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 /// An address that does not answer: its socket listens with a full backlog, so the kernel drops packets for it.
 private final class BlackHole {

@@ -1,5 +1,5 @@
 import Glibc
-import RunLoopKit
+@_spi(Ports) import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 import Testing

@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 /// A transport for a connection.
 enum StreamKind: CaseIterable, CustomTestStringConvertible {

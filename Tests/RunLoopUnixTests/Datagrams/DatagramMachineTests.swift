@@ -3,7 +3,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 /// The machine and the queue of a datagram socket without a system, compared with lists.
 @Suite("The machine of a datagram socket")

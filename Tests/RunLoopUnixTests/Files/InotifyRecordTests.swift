@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 @Suite("Records of inotify")
 struct InotifyRecordTests {

@@ -1,10 +1,10 @@
 import Glibc
-import RunLoopKit
+@_spi(Ports) import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 @Suite("Groups of loops", .timeLimit(.minutes(5)))
 struct LoopGroupTests {

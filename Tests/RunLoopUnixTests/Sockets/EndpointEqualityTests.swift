@@ -2,7 +2,7 @@ import RunLoopKit
 import RunLoopSimulation
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 @Suite("Equal endpoints")
 struct EndpointEqualityTests {

@@ -1,10 +1,10 @@
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 /// Look-ups with a resolver that takes virtual time; no real name server is used.
 @Suite("Looking up names")

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 @Suite("Starts at one path")
 struct PathClaimTests {

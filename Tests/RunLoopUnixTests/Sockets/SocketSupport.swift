@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 /// The far end of a connection, used by hand.
 final class Peer {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 @Suite("The buffer of bytes")
 struct ByteBufferTests {

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import RunLoopKit
-internal import RunLoopUnix
+@_spi(Ports) internal import RunLoopUnix
 
 /// One of two ends of a stream in memory: bytes written to one end are read from the other. Both belong to one loop.
 final class MemoryStream: ByteStream {

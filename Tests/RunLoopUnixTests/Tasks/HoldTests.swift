@@ -1,7 +1,7 @@
 import Glibc
 import RunLoopKit
 import RunLoopSimulation
-import RunLoopUnix
+@_spi(Ports) import RunLoopUnix
 import TestSupport
 import Testing
 
@@ -15,7 +15,7 @@ struct HoldTests {
     /// Starts a peer on a thread, in real time.
     private static func peer(_ name: String, _ serve: @escaping @Sendable (Int32) -> Void) -> PlainThread {
         let socket = socket(AF_UNIX, SocketKind.stream, 0)
-        #expect(RealSystem.shared.bind(socket, to: address(name, of: getpid())) == 0)
+        #expect(WorldSystem.real.bind(socket, to: address(name, of: getpid())) == 0)
         listen(socket, 1)
         return PlainThread {
             let connection = accept(socket, nil, nil)

@@ -1,10 +1,10 @@
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
 import TestSupport
 import Testing
 
-@testable import RunLoopUnix
+@_spi(Ports) @testable import RunLoopUnix
 
 @Suite("Names looked up by tasks", .timeLimit(.minutes(5)))
 struct HostTaskTests {

@@ -1,4 +1,4 @@
-import RunLoopKit
+@_spi(Ports) import RunLoopKit
 import Testing
 
 /// Runs `body` on a thread of its own, with a loop.
