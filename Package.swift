@@ -15,26 +15,260 @@ func adapted(_ name: String, from package: String) -> Target.Dependency {
     .product(name: name, package: package, condition: .when(traits: ["Adapters"]))
 }
 
+extension [Target] {
+    /// These names, with those of the targets and packages that their targets need.
+    func needed(by names: Set<String>) -> Set<String> {
+        let needs = filter { names.contains($0.name) }.flatMap(\.dependencies).compactMap { dependency in
+            switch dependency {
+            case .byNameItem(let name, _), .targetItem(let name, _): name
+            case .productItem(_, let package, _, _): package
+            @unknown default: nil
+            }
+        }
+        return names.isSuperset(of: needs) ? names : needed(by: names.union(needs))
+    }
+}
+
+let products: [Product] = [
+    .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
+    .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
+    .library(name: "RunLoopTLS", targets: ["RunLoopTLS"]),
+    .library(name: "RunLoopConsole", targets: ["RunLoopConsole"]),
+    .library(name: "RunLoopRecording", targets: ["RunLoopRecording"]),
+    .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
+    .library(name: "RunLoopCalendar", targets: ["RunLoopCalendar"]),
+    .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
+    .library(name: "RunLoopHosts", targets: ["RunLoopHosts"]),
+    .library(name: "RunLoopExploration", targets: ["RunLoopExploration"]),
+    .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
+    .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
+    .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
+    .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
+    .library(name: "RunLoopNIO", targets: ["RunLoopNIO"]),
+    .library(name: "RunLoopGLib", targets: ["RunLoopGLib"]),
+]
+
+/// The packages that the adapters are for, by the names that targets use.
+let packages: KeyValuePairs<String, Package.Dependency> = [
+    "swift-async-algorithms": .package(url: "https://github.com/apple/swift-async-algorithms.git", from: "1.0.0"),
+    "swift-log": .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
+    "swift-metrics": .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
+    "swift-nio": .package(url: "https://github.com/apple/swift-nio.git", from: "2.92.0"),
+    "swift-service-lifecycle": .package(
+        url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.6.0"),
+]
+
+let targets: [Target] = [
+    // C: the system's libevent, and the few Linux calls that Swift's Glibc module lacks.
+    .systemLibrary(
+        name: "CLibevent", path: "CLibevent", pkgConfig: "libevent_core",
+        providers: [.apt(["libevent-dev"])]),
+    .systemLibrary(
+        name: "COpenSSL", path: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(
+        name: "CGLib", path: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
+    .target(name: "CShims"),
+
+    // The library: what the loop is, what it waits with, what users import.
+    .target(name: "RunLoopCore", dependencies: ["CShims"], swiftSettings: strict),
+    .target(name: "RunLoopLibevent", dependencies: ["RunLoopCore", "CLibevent", "CShims"], swiftSettings: strict),
+    .target(
+        name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
+    .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
+    .target(
+        name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL", "CShims"], packageAccess: false,
+        swiftSettings: strict),
+    .target(
+        name: "RunLoopConsole", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims"],
+        packageAccess: false, swiftSettings: strict),
+    // C: the seeds of Swift's hashing.
+    .target(name: "CRecording"),
+    .target(
+        name: "RunLoopRecording",
+        dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims", "CRecording"],
+        packageAccess: false, swiftSettings: strict),
+    .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], packageAccess: false, swiftSettings: strict),
+    .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], packageAccess: false, swiftSettings: strict),
+    .target(
+        name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], packageAccess: false, swiftSettings: strict),
+    .target(
+        name: "RunLoopHosts", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix"],
+        packageAccess: false, swiftSettings: strict),
+    .target(
+        name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation", "CShims"],
+        packageAccess: false, swiftSettings: strict),
+    // Only in test programs: functions of the C library that a simulation answers.
+    .target(name: "CInterposition", dependencies: ["CShims"]),
+    .target(
+        name: "RunLoopTesting",
+        dependencies: ["CInterposition", "CShims", "RunLoopCore", "RunLoopSimulation", "RunLoopExploration"],
+        packageAccess: false, swiftSettings: strict),
+
+    // Beside it, for those who use these packages: nobody else depends on them.
+    .target(
+        name: "RunLoopLogging", dependencies: ["RunLoopKit", adapted("Logging", from: "swift-log")],
+        packageAccess: false, swiftSettings: strict),
+    .target(
+        name: "RunLoopMetrics",
+        dependencies: ["RunLoopKit", adapted("CoreMetrics", from: "swift-metrics")],
+        packageAccess: false, swiftSettings: strict),
+    .target(
+        name: "RunLoopServiceLifecycle",
+        dependencies: [
+            "RunLoopKit", "RunLoopUnix",
+            adapted("ServiceLifecycle", from: "swift-service-lifecycle"),
+        ],
+        packageAccess: false, swiftSettings: strict),
+    .target(
+        name: "RunLoopNIO",
+        dependencies: [
+            "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", adapted("NIOCore", from: "swift-nio"),
+            adapted("NIOTLS", from: "swift-nio"),
+        ],
+        packageAccess: false, swiftSettings: strict),
+    .target(
+        name: "RunLoopGLib",
+        dependencies: [
+            "RunLoopCore", "RunLoopKit", .target(name: "CGLib", condition: .when(traits: ["Adapters"])),
+        ],
+        packageAccess: false, swiftSettings: strict),
+
+    // What several of the tests need.
+    .target(
+        name: "TestSupport", dependencies: ["RunLoopKit", "RunLoopSimulation"], path: "Tests/TestSupport",
+        swiftSettings: strict),
+    .target(
+        name: "TLSTestSupport", dependencies: ["RunLoopTLS", "COpenSSL"], path: "Tests/TLSTestSupport",
+        swiftSettings: strict),
+    .executableTarget(
+        name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
+        path: "Tests/Minute", swiftSettings: strict),
+    .executableTarget(
+        name: "Links", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
+        path: "Tests/Links", swiftSettings: strict),
+    .executableTarget(
+        name: "UnmodifiedWeek",
+        dependencies: [
+            "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation", "RunLoopHosts", "RunLoopTesting",
+        ],
+        path: "Tests/UnmodifiedWeek", swiftSettings: strict),
+    .executableTarget(
+        name: "Linking",
+        dependencies: ["RunLoopKit", "RunLoopSimulation", "RunLoopExploration", "RunLoopHosts", "RunLoopTesting"],
+        path: "Tests/Linking", swiftSettings: strict),
+    .testTarget(
+        name: "DriverTests",
+        dependencies: [
+            "RunLoopCore", "RunLoopLibevent", "RunLoopSimulation", "TestSupport", "RunLoopKit", "CShims",
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopKitTests",
+        dependencies: [
+            "RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims",
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopSimulationTests",
+        dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopExplorationTests",
+        dependencies: [
+            "RunLoopExploration", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts",
+            "TestSupport",
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopTestingTests",
+        dependencies: [
+            "RunLoopTesting", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts",
+            "RunLoopExploration", "TestSupport",
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopCoreTests",
+        dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopLibevent", "RunLoopSimulation", "TestSupport"],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopUnixTests",
+        dependencies: [
+            "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims",
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopConsoleTests",
+        dependencies: ["RunLoopConsole", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopHostsTests",
+        dependencies: [
+            "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+            "TLSTestSupport", "Minute", "UnmodifiedWeek", "Links", "Linking",
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopTLSTests",
+        dependencies: [
+            "RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "TLSTestSupport",
+            "COpenSSL",
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopRecordingTests",
+        dependencies: [
+            "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation",
+            "RunLoopHosts", "RunLoopExploration", "TestSupport", "TLSTestSupport", "CShims",
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopCalendarTests",
+        dependencies: ["RunLoopCalendar", "RunLoopFoundation", "RunLoopSimulation", "TestSupport"],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopGLibTests",
+        dependencies: [
+            "RunLoopGLib", "RunLoopKit", "RunLoopSimulation", "TestSupport",
+            .target(name: "CGLib", condition: .when(traits: ["Adapters"])),
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "RunLoopNIOTests",
+        dependencies: [
+            "RunLoopNIO", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation", "RunLoopHosts",
+            "RunLoopExploration", "RunLoopTesting", "TestSupport", "TLSTestSupport",
+            adapted("NIOCore", from: "swift-nio"),
+            adapted("NIOHTTP1", from: "swift-nio"),
+            adapted("NIOPosix", from: "swift-nio"),
+            adapted("NIOTLS", from: "swift-nio"),
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "AdapterTests",
+        dependencies: [
+            "RunLoopKit", "RunLoopUnix", "RunLoopLibevent", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
+            "RunLoopServiceLifecycle", "RunLoopTesting", "TestSupport",
+            adapted("AsyncAlgorithms", from: "swift-async-algorithms"),
+            adapted("Logging", from: "swift-log"),
+            adapted("MetricsTestKit", from: "swift-metrics"),
+            adapted("ServiceLifecycle", from: "swift-service-lifecycle"),
+            adapted("ServiceLifecycleTestKit", from: "swift-service-lifecycle"),
+        ],
+        swiftSettings: strict),
+]
+
+// Test targets named in this variable are all that a build has, with what they need: `make build`, `tsan-short` and
+// `asan-short` compile nothing that they do not run. Names of other packages' targets mean nothing here.
+let chosen = Set((Context.environment["TEST_TARGETS"] ?? "").split(separator: " ").map(String.init))
+    .intersection(targets.map(\.name))
+let needed = targets.needed(by: chosen.isEmpty ? Set(targets.map(\.name)) : chosen)
+
 let package = Package(
     name: "RunLoopKit",
-    products: [
-        .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
-        .library(name: "RunLoopUnix", targets: ["RunLoopUnix"]),
-        .library(name: "RunLoopTLS", targets: ["RunLoopTLS"]),
-        .library(name: "RunLoopConsole", targets: ["RunLoopConsole"]),
-        .library(name: "RunLoopRecording", targets: ["RunLoopRecording"]),
-        .library(name: "RunLoopFoundation", targets: ["RunLoopFoundation"]),
-        .library(name: "RunLoopCalendar", targets: ["RunLoopCalendar"]),
-        .library(name: "RunLoopSimulation", targets: ["RunLoopSimulation"]),
-        .library(name: "RunLoopHosts", targets: ["RunLoopHosts"]),
-        .library(name: "RunLoopExploration", targets: ["RunLoopExploration"]),
-        .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
-        .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
-        .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
-        .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
-        .library(name: "RunLoopNIO", targets: ["RunLoopNIO"]),
-        .library(name: "RunLoopGLib", targets: ["RunLoopGLib"]),
-    ],
+    products: products.filter { needed.contains($0.name) },
     // One for all adapters: SwiftPM gives several to the compiler in an order that changes from plan to plan, and each
     // change compiles everything.
     traits: [
@@ -42,243 +276,7 @@ let package = Package(
             name: "Adapters",
             description: "RunLoopGLib, RunLoopLogging, RunLoopMetrics, RunLoopNIO and RunLoopServiceLifecycle")
     ],
-    dependencies: [
-        .package(url: "https://github.com/apple/swift-async-algorithms.git", from: "1.0.0"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
-        .package(url: "https://github.com/apple/swift-nio.git", from: "2.92.0"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.6.0"),
-    ],
-    targets: [
-        // C: the system's libevent, and the few Linux calls that Swift's Glibc module lacks.
-        .systemLibrary(
-            name: "CLibevent", path: "CLibevent", pkgConfig: "libevent_core",
-            providers: [.apt(["libevent-dev"])]),
-        .systemLibrary(
-            name: "COpenSSL", path: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(
-            name: "CGLib", path: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
-        .target(name: "CShims"),
-
-        // The library: what the loop is, what it waits with, what users import.
-        .target(name: "RunLoopCore", dependencies: ["CShims"], swiftSettings: strict),
-        .target(name: "RunLoopLibevent", dependencies: ["RunLoopCore", "CLibevent", "CShims"], swiftSettings: strict),
-        .target(
-            name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopLibevent", "CShims"], swiftSettings: strict),
-        .target(name: "RunLoopUnix", dependencies: ["RunLoopKit", "CShims"], swiftSettings: strict),
-        .target(
-            name: "RunLoopTLS", dependencies: ["RunLoopUnix", "COpenSSL", "CShims"], packageAccess: false,
-            swiftSettings: strict),
-        .target(
-            name: "RunLoopConsole", dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims"],
-            packageAccess: false, swiftSettings: strict),
-        // C: the seeds of Swift's hashing.
-        .target(name: "CRecording"),
-        .target(
-            name: "RunLoopRecording",
-            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "CShims", "CRecording"],
-            packageAccess: false, swiftSettings: strict),
-        .target(name: "RunLoopFoundation", dependencies: ["RunLoopKit"], packageAccess: false, swiftSettings: strict),
-        .target(name: "RunLoopCalendar", dependencies: ["RunLoopKit"], packageAccess: false, swiftSettings: strict),
-        .target(
-            name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], packageAccess: false,
-            swiftSettings: strict),
-        .target(
-            name: "RunLoopHosts", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix"],
-            packageAccess: false, swiftSettings: strict),
-        .target(
-            name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation", "CShims"],
-            packageAccess: false, swiftSettings: strict),
-        // Only in test programs: functions of the C library that a simulation answers.
-        .target(name: "CInterposition", dependencies: ["CShims"]),
-        .target(
-            name: "RunLoopTesting",
-            dependencies: ["CInterposition", "CShims", "RunLoopCore", "RunLoopSimulation", "RunLoopExploration"],
-            packageAccess: false, swiftSettings: strict),
-
-        // Beside it, for those who use these packages: nobody else depends on them.
-        .target(
-            name: "RunLoopLogging", dependencies: ["RunLoopKit", adapted("Logging", from: "swift-log")],
-            packageAccess: false, swiftSettings: strict),
-        .target(
-            name: "RunLoopMetrics",
-            dependencies: ["RunLoopKit", adapted("CoreMetrics", from: "swift-metrics")],
-            packageAccess: false, swiftSettings: strict),
-        .target(
-            name: "RunLoopServiceLifecycle",
-            dependencies: [
-                "RunLoopKit", "RunLoopUnix",
-                adapted("ServiceLifecycle", from: "swift-service-lifecycle"),
-            ],
-            packageAccess: false, swiftSettings: strict),
-        .target(
-            name: "RunLoopNIO",
-            dependencies: [
-                "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", adapted("NIOCore", from: "swift-nio"),
-                adapted("NIOTLS", from: "swift-nio"),
-            ],
-            packageAccess: false, swiftSettings: strict),
-        .target(
-            name: "RunLoopGLib",
-            dependencies: [
-                "RunLoopCore", "RunLoopKit", .target(name: "CGLib", condition: .when(traits: ["Adapters"])),
-            ],
-            packageAccess: false, swiftSettings: strict),
-
-        // What several of the tests need.
-        .target(
-            name: "TestSupport", dependencies: ["RunLoopKit", "RunLoopSimulation"], path: "Tests/TestSupport",
-            swiftSettings: strict),
-        .target(
-            name: "TLSTestSupport", dependencies: ["RunLoopTLS", "COpenSSL"], path: "Tests/TLSTestSupport",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
-            path: "Tests/Minute", swiftSettings: strict),
-        .executableTarget(
-            name: "Links", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
-            path: "Tests/Links", swiftSettings: strict),
-        .executableTarget(
-            name: "UnmodifiedWeek",
-            dependencies: [
-                "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation", "RunLoopHosts", "RunLoopTesting",
-            ],
-            path: "Tests/UnmodifiedWeek", swiftSettings: strict),
-        .executableTarget(
-            name: "Linking",
-            dependencies: ["RunLoopKit", "RunLoopSimulation", "RunLoopExploration", "RunLoopHosts", "RunLoopTesting"],
-            path: "Tests/Linking", swiftSettings: strict),
-        .testTarget(
-            name: "DriverTests",
-            dependencies: [
-                "RunLoopCore", "RunLoopLibevent", "RunLoopSimulation", "TestSupport", "RunLoopKit", "CShims",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopKitTests",
-            dependencies: [
-                "RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopSimulationTests",
-            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopExplorationTests",
-            dependencies: [
-                "RunLoopExploration", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts",
-                "TestSupport",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopTestingTests",
-            dependencies: [
-                "RunLoopTesting", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts",
-                "RunLoopExploration", "TestSupport",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopCoreTests",
-            dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopLibevent", "RunLoopSimulation", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopUnixTests",
-            dependencies: [
-                "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopConsoleTests",
-            dependencies: ["RunLoopConsole", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopHostsTests",
-            dependencies: [
-                "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport",
-                "TLSTestSupport", "Minute", "UnmodifiedWeek", "Links", "Linking",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopTLSTests",
-            dependencies: [
-                "RunLoopTLS", "RunLoopUnix", "RunLoopKit", "RunLoopSimulation", "TestSupport", "TLSTestSupport",
-                "COpenSSL",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopRecordingTests",
-            dependencies: [
-                "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation",
-                "RunLoopHosts", "RunLoopExploration", "TestSupport", "TLSTestSupport", "CShims",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopCalendarTests",
-            dependencies: ["RunLoopCalendar", "RunLoopFoundation", "RunLoopSimulation", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopFoundationTests", dependencies: ["RunLoopFoundation", "RunLoopSimulation"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopGLibTests",
-            dependencies: [
-                "RunLoopGLib", "RunLoopKit", "RunLoopSimulation", "TestSupport",
-                .target(name: "CGLib", condition: .when(traits: ["Adapters"])),
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RunLoopNIOTests",
-            dependencies: [
-                "RunLoopNIO", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation", "RunLoopHosts",
-                "RunLoopExploration", "RunLoopTesting", "TestSupport", "TLSTestSupport",
-                adapted("NIOCore", from: "swift-nio"),
-                adapted("NIOHTTP1", from: "swift-nio"),
-                adapted("NIOPosix", from: "swift-nio"),
-                adapted("NIOTLS", from: "swift-nio"),
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "AdapterTests",
-            dependencies: [
-                "RunLoopKit", "RunLoopUnix", "RunLoopLibevent", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
-                "RunLoopServiceLifecycle", "RunLoopTesting", "TestSupport",
-                adapted("AsyncAlgorithms", from: "swift-async-algorithms"),
-                adapted("Logging", from: "swift-log"),
-                adapted("MetricsTestKit", from: "swift-metrics"),
-                adapted("ServiceLifecycle", from: "swift-service-lifecycle"),
-                adapted("ServiceLifecycleTestKit", from: "swift-service-lifecycle"),
-            ],
-            swiftSettings: strict),
-    ],
+    dependencies: packages.filter { needed.contains($0.key) }.map(\.value),
+    targets: targets.filter { needed.contains($0.name) },
     swiftLanguageModes: [.v6]
 )
-
-// Test targets named in this variable are all that a build has, with what they need: `make tsan-short` and `asan-short`
-// compile nothing that they do not run. Names of other packages' targets mean nothing here.
-var names = Set((Context.environment["TEST_TARGETS"] ?? "").split(separator: " ").map(String.init))
-if !names.isDisjoint(with: package.targets.map(\.name)) {
-    var found = 0
-    while found < names.count {
-        found = names.count
-        for target in package.targets where names.contains(target.name) {
-            for dependency in target.dependencies {
-                switch dependency {
-                case .byNameItem(let name, _), .targetItem(let name, _): names.insert(name)
-                default: break
-                }
-            }
-        }
-    }
-    package.targets.removeAll { !names.contains($0.name) }
-    package.products.removeAll { !names.contains($0.name) }
-    // SwiftPM compiles whatever is in a package that is depended on.
-    var packages: Set<String> = []
-    for target in package.targets {
-        for case .productItem(_, let package?, _, _) in target.dependencies { packages.insert(package) }
-    }
-    package.dependencies.removeAll {
-        guard case .sourceControl(_, let location, _) = $0.kind else { return false }
-        return !packages.contains { location.hasSuffix("/\($0).git") }
-    }
-}

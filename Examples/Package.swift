@@ -18,6 +18,9 @@ func example(_ name: String, _ libraries: String...) -> Target {
         name: name, dependencies: (["RunLoopKit"] + libraries).map(library), path: name, swiftSettings: strict)
 }
 
+// Targets named in this variable are all that a build has: `make demo` builds two programs at once, and no others.
+let chosen = Context.environment["EXAMPLE_TARGETS"]?.split(separator: " ").map(String.init)
+
 let package = Package(
     name: "Examples",
     dependencies: [
@@ -193,11 +196,6 @@ let package = Package(
                 library("RunLoopUnix"),
             ],
             swiftSettings: strict),
-    ],
+    ].filter { chosen?.contains($0.name) ?? true },
     swiftLanguageModes: [.v6]
 )
-
-// Targets named in this variable are all that a build has: `make demo` builds two programs at once, and no others.
-if let names = Context.environment["EXAMPLE_TARGETS"]?.split(separator: " ").map(String.init) {
-    package.targets.removeAll { !names.contains($0.name) }
-}
