@@ -41,6 +41,7 @@ let products: [Product] = [
     .library(name: "RunLoopHosts", targets: ["RunLoopHosts"]),
     .library(name: "RunLoopExploration", targets: ["RunLoopExploration"]),
     .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
+    .library(name: "RunLoopConformance", targets: ["RunLoopConformance"]),
     .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
     .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
     .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
@@ -140,6 +141,8 @@ let targets: [Target] = [
     .target(
         name: "TLSTestSupport", dependencies: ["RunLoopTLS", "COpenSSL"], path: "Tests/TLSTestSupport",
         swiftSettings: strict),
+    // The requirements of a driver, for tests here and outside.
+    .target(name: "RunLoopConformance", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: strict),
     .executableTarget(
         name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
         path: "Tests/Minute", swiftSettings: strict),
@@ -159,7 +162,8 @@ let targets: [Target] = [
     .testTarget(
         name: "DriverTests",
         dependencies: [
-            "RunLoopCore", "RunLoopLibevent", "RunLoopSimulation", "TestSupport", "RunLoopKit", "CShims",
+            "RunLoopConformance", "RunLoopCore", "RunLoopLibevent", "RunLoopSimulation", "TestSupport", "RunLoopKit",
+            "CShims",
         ],
         swiftSettings: strict),
     .testTarget(

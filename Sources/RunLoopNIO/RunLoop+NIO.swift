@@ -1,6 +1,6 @@
 #if Adapters
 internal import NIOCore
-public import RunLoopKit
+@_spi(Ports) public import RunLoopKit
 
 extension RunLoop {
     /// The run loop as a SwiftNIO event loop in the common modes, always the same object. Use it on the loop's thread.

@@ -1,34 +1,4 @@
-@_spi(Ports) import RunLoopCore
-import RunLoopSimulation
-import Testing
-
-@testable import RunLoopLibevent
-
-/// The drivers that the conformance suite is run with. A new driver is one more case.
-enum DriverKind: CaseIterable, Sendable, CustomTestStringConvertible {
-    case libevent
-    case virtual
-
-    var testDescription: String {
-        switch self {
-        case .libevent: "libevent"
-        case .virtual: "virtual time"
-        }
-    }
-
-    /// Calls `body` with a driver of the calling thread.
-    func run(_ body: (any Driver) throws -> Void) rethrows {
-        try run { driver, _ in try body(driver) }
-    }
-
-    /// Calls `body` with a driver of the calling thread and its world.
-    func run(_ body: (any Driver, any World) throws -> Void) rethrows {
-        switch self {
-        case .libevent: try body(try! LibeventDriver(waker: EventWaker()), RealWorld.shared)
-        case .virtual: try withSimulation { try body($0.loop.driver, $0.loop.world) }
-        }
-    }
-}
+@_spi(Ports) internal import RunLoopCore
 
 extension Driver {
     /// Waits for `duration`, or less if a descriptor is ready or the driver is woken, and returns the reports.

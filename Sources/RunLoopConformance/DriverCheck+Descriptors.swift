@@ -1,15 +1,36 @@
-import Glibc
-@_spi(Ports) import RunLoopCore
-import TestSupport
-import Testing
+internal import Glibc
+@_spi(Ports) internal import RunLoopCore
+internal import TestSupport
+internal import Testing
 
-@Suite("Every driver: descriptors", .timeLimit(.minutes(15)))
-struct DescriptorConformanceTests {
+extension DriverCheck {
+    static let ofDescriptors = [
+        DriverCheck("a quiet descriptor is not reported", quiet),
+        DriverCheck("a readable descriptor ends a wait and is reported", readable),
+        DriverCheck("a descriptor that becomes readable during a wait ends it", becomesReadable),
+        DriverCheck("a writable descriptor is reported, a full one is not", writable),
+        DriverCheck("a descriptor can be watched for both events, and each is reported if ready", both),
+        DriverCheck("a descriptor is reported again as long as it is ready", levelTriggered),
+        DriverCheck("a look without sleeping finds a ready descriptor", look),
+        DriverCheck("a descriptor that was ready before it was watched is reported", readyBefore),
+        DriverCheck("nothing is reported after unwatch", unwatched),
+        DriverCheck("an event collected before unwatch is not taken back", collected),
+        DriverCheck("a descriptor can be watched again after unwatch, many times", watchedAgain),
+        DriverCheck("a token that was never watched may be unwatched", unwatchUnknown),
+        DriverCheck("a hang-up is reported to a reader", hangUpOfWriter),
+        DriverCheck("a hang-up is reported to a writer", hangUpOfReader),
+        DriverCheck("the end of a socket is reported to a reader", hangUpOfSocket),
+        DriverCheck("a closed descriptor is refused by name, and the driver keeps working", closed),
+        DriverCheck("a regular file and a directory are refused by name", notPollable),
+        DriverCheck("two tokens of one descriptor are both reported, and end one by one", twoTokens),
+        DriverCheck("two tokens of one descriptor may watch for different things", readerAndWriter),
+        DriverCheck("of many descriptors exactly the ready ones are reported", many),
+    ]
+
     private static let patience = Duration.seconds(3600)
 
-    @Test("a quiet descriptor is not reported", arguments: DriverKind.allCases)
-    func quiet(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func quiet(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
@@ -19,9 +40,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a readable descriptor ends a wait and is reported", arguments: DriverKind.allCases)
-    func readable(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func readable(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
@@ -30,9 +50,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a descriptor that becomes readable during a wait ends it", arguments: DriverKind.allCases)
-    func becomesReadable(kind: DriverKind) throws {
-        try kind.run { driver, world in
+    private static func becomesReadable(_ subject: DriverSubject) throws {
+        try subject.run { driver, world in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             let writeEnd = pipe.writer
@@ -46,9 +65,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a writable descriptor is reported, a full one is not", arguments: DriverKind.allCases)
-    func writable(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func writable(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.writer, for: .writable, token: SourceToken(0))
@@ -60,9 +78,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a descriptor can be watched for both events, and each is reported if ready", arguments: DriverKind.allCases)
-    func both(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func both(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let sockets = DescriptorPair(.socketPair)
             defer { withExtendedLifetime(sockets) {} }
             try driver.watch(sockets.reader, for: [.readable, .writable], token: SourceToken(0))
@@ -72,9 +89,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a descriptor is reported again as long as it is ready", arguments: DriverKind.allCases)
-    func levelTriggered(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func levelTriggered(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
@@ -85,9 +101,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a look without sleeping finds a ready descriptor", arguments: DriverKind.allCases)
-    func look(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func look(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
@@ -98,9 +113,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a descriptor that was ready before it was watched is reported", arguments: DriverKind.allCases)
-    func readyBefore(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func readyBefore(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             pipe.write()
@@ -109,9 +123,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("nothing is reported after unwatch", arguments: DriverKind.allCases)
-    func unwatched(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func unwatched(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
@@ -123,9 +136,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("an event collected before unwatch is not taken back", arguments: DriverKind.allCases)
-    func collected(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func collected(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
@@ -137,9 +149,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a descriptor can be watched again after unwatch, many times", arguments: DriverKind.allCases)
-    func watchedAgain(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func watchedAgain(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             pipe.write()
@@ -153,9 +164,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a token that was never watched may be unwatched", arguments: DriverKind.allCases)
-    func unwatchUnknown(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func unwatchUnknown(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             driver.unwatch(SourceToken(3))
@@ -165,9 +175,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a hang-up is reported to a reader", arguments: DriverKind.allCases)
-    func hangUpOfWriter(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func hangUpOfWriter(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             try driver.watch(pipe.reader, for: .readable, token: SourceToken(0))
@@ -176,9 +185,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a hang-up is reported to a writer", arguments: DriverKind.allCases)
-    func hangUpOfReader(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func hangUpOfReader(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             pipe.fill()
@@ -189,9 +197,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("the end of a socket is reported to a reader", arguments: DriverKind.allCases)
-    func hangUpOfSocket(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func hangUpOfSocket(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let sockets = DescriptorPair(.socketPair)
             defer { withExtendedLifetime(sockets) {} }
             try driver.watch(sockets.reader, for: .readable, token: SourceToken(0))
@@ -201,9 +208,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a closed descriptor is refused by name, and the driver keeps working", arguments: DriverKind.allCases)
-    func closed(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func closed(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             // A number that no other test can get meanwhile.
             let never: Int32 = 1_000_000
             #expect(throws: DescriptorError.notOpen(never)) {
@@ -220,9 +226,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("a regular file and a directory are refused by name", arguments: DriverKind.allCases)
-    func notPollable(kind: DriverKind) {
-        kind.run { driver in
+    private static func notPollable(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             for path in ["/proc/self/exe", "/"] {
                 let descriptor = open(path, O_RDONLY)
                 defer { close(descriptor) }
@@ -234,9 +239,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("two tokens of one descriptor are both reported, and end one by one", arguments: DriverKind.allCases)
-    func twoTokens(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func twoTokens(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipe = DescriptorPair()
             defer { withExtendedLifetime(pipe) {} }
             pipe.write()
@@ -250,9 +254,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("two tokens of one descriptor may watch for different things", arguments: DriverKind.allCases)
-    func readerAndWriter(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func readerAndWriter(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let sockets = DescriptorPair(.socketPair)
             defer { withExtendedLifetime(sockets) {} }
             try driver.watch(sockets.reader, for: .readable, token: SourceToken(0))
@@ -265,9 +268,8 @@ struct DescriptorConformanceTests {
         }
     }
 
-    @Test("of many descriptors exactly the ready ones are reported", arguments: DriverKind.allCases)
-    func many(kind: DriverKind) throws {
-        try kind.run { driver in
+    private static func many(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let pipes = (0..<100).map { _ in DescriptorPair() }
             defer { withExtendedLifetime(pipes) {} }
             for (slot, pipe) in pipes.enumerated() {

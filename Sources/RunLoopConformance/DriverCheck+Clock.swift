@@ -1,14 +1,29 @@
-import Glibc
-@_spi(Ports) import RunLoopCore
-import Synchronization
-import TestSupport
-import Testing
+internal import Glibc
+@_spi(Ports) internal import RunLoopCore
+internal import Synchronization
+internal import TestSupport
+internal import Testing
 
-@Suite("Every driver: time and waking", .timeLimit(.minutes(15)))
-struct ClockConformanceTests {
-    @Test("the clock never goes back", arguments: DriverKind.allCases)
-    func monotonic(kind: DriverKind) {
-        kind.run { driver in
+extension DriverCheck {
+    static let ofClocks = [
+        DriverCheck("the clock never goes back", monotonic),
+        DriverCheck("a wait does not end before its deadline", neverEarly),
+        DriverCheck("a deadline that has come does not sleep", comeDeadline),
+        DriverCheck("the same deadline ends every wait for it, once it has come", sameDeadline),
+        DriverCheck("a deadline that passed between two waits ends the next wait for it", passedDeadline),
+        DriverCheck("an earlier deadline does not end a later wait", laterDeadline),
+        DriverCheck("an earlier deadline than the last one is kept too", earlierDeadline),
+        DriverCheck("a wake from another thread ends a wait", wakeFromThread),
+        DriverCheck("a wake before the wait is not lost", wakeBeforeWait),
+        DriverCheck("a wake before a thread has its driver is not lost", wakeBeforeDriver),
+        DriverCheck("several wakes make one", wakesMerge),
+        DriverCheck("of a thousand wakes in a row the last one is seen", wakesInARow),
+        DriverCheck("a waker that outlives its driver is harmless", lateWake),
+        DriverCheck("threads of one world share one clock", sharedClock),
+    ]
+
+    private static func monotonic(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let ready = ReadyQueue()
             var last = driver.now
             var backwards = 0
@@ -22,9 +37,8 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("a wait does not end before its deadline", arguments: DriverKind.allCases)
-    func neverEarly(kind: DriverKind) {
-        kind.run { driver in
+    private static func neverEarly(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let ready = ReadyQueue()
             for microseconds in [1, 10, 100, 999, 1000, 1001, 2500, 20_000] {
                 let deadline = driver.now + .microseconds(microseconds)
@@ -35,9 +49,8 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("a deadline that has come does not sleep", arguments: DriverKind.allCases)
-    func comeDeadline(kind: DriverKind) {
-        kind.run { driver in
+    private static func comeDeadline(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let ready = ReadyQueue()
             let start = driver.now
             let come: [RunLoop.Instant] = [
@@ -45,13 +58,12 @@ struct ClockConformanceTests {
             ]
             for deadline in come { #expect(driver.wait(until: deadline, into: ready) == .woke) }
             #expect(ready.isEmpty)
-            if kind == .virtual { #expect(driver.now == start) }
+            if subject.isVirtual { #expect(driver.now == start) }
         }
     }
 
-    @Test("the same deadline ends every wait for it, once it has come", arguments: DriverKind.allCases)
-    func sameDeadline(kind: DriverKind) {
-        kind.run { driver in
+    private static func sameDeadline(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let ready = ReadyQueue()
             let deadline = driver.now + .milliseconds(2)
             for _ in 0..<3 {
@@ -61,14 +73,13 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("a deadline that passed between two waits ends the next wait for it", arguments: DriverKind.allCases)
-    func passedDeadline(kind: DriverKind) {
-        kind.run { driver in
+    private static func passedDeadline(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let ready = ReadyQueue()
             let deadline = driver.now + .milliseconds(2)
             driver.waker.wake()
             #expect(driver.wait(until: deadline, into: ready) == .woke)
-            while kind == .libevent && driver.now < deadline {}
+            while !subject.isVirtual && driver.now < deadline {}
             for _ in 0..<2 {
                 #expect(driver.wait(until: deadline, into: ready) == .woke)
                 #expect(driver.now >= deadline)
@@ -78,9 +89,8 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("an earlier deadline does not end a later wait", arguments: DriverKind.allCases)
-    func laterDeadline(kind: DriverKind) {
-        kind.run { driver in
+    private static func laterDeadline(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let ready = ReadyQueue()
             // A wait for the first deadline, ended by a wake-up; then the deadline changes.
             let first = driver.now + .milliseconds(3)
@@ -98,9 +108,8 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("an earlier deadline than the last one is kept too", arguments: DriverKind.allCases)
-    func earlierDeadline(kind: DriverKind) {
-        kind.run { driver in
+    private static func earlierDeadline(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let ready = ReadyQueue()
             let late = driver.now + .seconds(3600)
             driver.waker.wake()
@@ -112,9 +121,8 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("a wake from another thread ends a wait", arguments: DriverKind.allCases)
-    func wakeFromThread(kind: DriverKind) {
-        kind.run { driver, world in
+    private static func wakeFromThread(_ subject: DriverSubject) throws {
+        try subject.run { driver, world in
             let waker = driver.waker
             let thread = LoopThread(name: "waker", in: world) { loop in
                 // Later than the beginning of the wait: on virtual time certainly, on the real clock almost.
@@ -126,9 +134,8 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("a wake before the wait is not lost", arguments: DriverKind.allCases)
-    func wakeBeforeWait(kind: DriverKind) {
-        kind.run { driver, world in
+    private static func wakeBeforeWait(_ subject: DriverSubject) throws {
+        try subject.run { driver, world in
             driver.waker.wake()
             #expect(driver.wait(until: .distantFuture, into: ReadyQueue()) == .woke)
             let waker = driver.waker
@@ -137,9 +144,8 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("a wake before a thread has its driver is not lost", arguments: DriverKind.allCases)
-    func wakeBeforeDriver(kind: DriverKind) {
-        kind.run { _, world in
+    private static func wakeBeforeDriver(_ subject: DriverSubject) throws {
+        try subject.run { _, world in
             let seat = try! world.makeSeat(named: "late", isService: false)
             seat.waker.wake()
             let hasWoken = Flag()
@@ -157,9 +163,8 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("several wakes make one", arguments: DriverKind.allCases)
-    func wakesMerge(kind: DriverKind) {
-        kind.run { driver in
+    private static func wakesMerge(_ subject: DriverSubject) throws {
+        try subject.run { driver in
             let ready = ReadyQueue()
             for _ in 0..<10 { driver.waker.wake() }
             #expect(driver.wait(until: .distantFuture, into: ready) == .woke)
@@ -170,9 +175,8 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("of a thousand wakes in a row the last one is seen", arguments: DriverKind.allCases)
-    func wakesInARow(kind: DriverKind) {
-        kind.run { driver, world in
+    private static func wakesInARow(_ subject: DriverSubject) throws {
+        try subject.run { driver, world in
             let waker = driver.waker
             let sent = Atomic(0)
             let thread = LoopThread(name: "waker", in: world) { loop in
@@ -189,17 +193,15 @@ struct ClockConformanceTests {
         }
     }
 
-    @Test("a waker that outlives its driver is harmless", arguments: DriverKind.allCases)
-    func lateWake(kind: DriverKind) {
+    private static func lateWake(_ subject: DriverSubject) throws {
         var waker: (any Waker)?
-        kind.run { waker = $0.waker }
+        try subject.run { waker = $0.waker }
         waker?.wake()
         waker?.wake()
     }
 
-    @Test("threads of one world share one clock", arguments: DriverKind.allCases)
-    func sharedClock(kind: DriverKind) {
-        kind.run { driver, world in
+    private static func sharedClock(_ subject: DriverSubject) throws {
+        try subject.run { driver, world in
             let before = driver.now
             let read = Locked(RunLoop.Instant.distantPast)
             let thread = LoopThread(name: "reader", in: world) { loop in

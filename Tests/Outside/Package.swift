@@ -1,0 +1,44 @@
+// swift-tools-version: 6.2
+
+// What others write with the ports: a driver.
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+func library(_ name: String) -> Target.Dependency { .product(name: name, package: "RunLoopKit") }
+
+let package = Package(
+    name: "Outside",
+    dependencies: [
+        .package(name: "RunLoopKit", path: "../.."),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
+    ],
+    targets: [
+        .target(name: "PollDriver", dependencies: [library("RunLoopKit")], swiftSettings: settings),
+        .testTarget(
+            name: "OutsideTests", dependencies: ["PollDriver", library("RunLoopConformance")], swiftSettings: settings),
+        // The programs of Examples as they are: their folders are links.
+        .target(
+            name: "RecordOptions",
+            dependencies: [
+                library("RunLoopRecording"), .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        .executableTarget(
+            name: "TTLStore",
+            dependencies: [
+                "RecordOptions", library("RunLoopKit"), library("RunLoopRecording"), library("RunLoopUnix"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            exclude: ["README.md", "ttlstore.service", "demo"]),
+        .executableTarget(name: "PolledTTLStore", dependencies: ["PollDriver", "TTLStore"], swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)
