@@ -10,8 +10,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$
 export DEBUG_INFO ?= none
 # A build from nothing takes a quarter to a third less processor time by whole modules, which are read once. A
 # later one compiles all of a changed module; with WHOLE_MODULES= it compiles what has changed.
-WHOLE_MODULES ?= $(addprefix -Xswiftc ,-disable-batch-mode -whole-module-optimization -num-threads 2 \
-  -no-emit-module-separately-wmo)
+WHOLE_MODULES ?= $(addprefix -Xswiftc ,-disable-batch-mode -wmo -num-threads 2 -no-emit-module-separately-wmo)
 export BUILD_OPTIONS = -debug-info-format $(DEBUG_INFO) $(WHOLE_MODULES)
 BUILD = $(SWIFT) build $(BUILD_OPTIONS)
 # The adapters are built only with their trait, and aside: SwiftPM compiles everything again when the traits change.
@@ -22,7 +21,7 @@ SOURCES = Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift 
 MAKE_ALL = @+$(MAKE) --no-print-directory --output-sync=target
 MAKE_EACH = @+set -e; for target in $(1); do $(MAKE) --no-print-directory $$target; done
 # Two builds would wait for each other in one folder: the library's here, and there the adapters' and the programs'.
-LIBRARY_CHECKS = check-claims probe-checks fiber-checks later-tests deep-tests dependent-checks linking-checks fuzzers
+LIBRARY_CHECKS = check-claims probe-checks fiber-checks later-tests deep-tests dependent-checks outside-checks linking-checks fuzzers
 ADAPTED_CHECKS = adapter-tests compile-checks docs check-api examples web-tests gtk-checks wayland-checks
 .PHONY: $(shell sed -nE 's/^([a-z-]+):.*\#\# .*/\1/p' Makefile)
 
@@ -74,6 +73,7 @@ check-claims: ## lists, numbers and names in the contributors' pages, compared w
 probe-checks: ## the probes for bpftrace, compared with the page that lists them
 fiber-checks: ## the switch of stacks between the threads of a simulation, also emulated on arm64
 dependent-checks: ## a package that depends on this one fetches and builds only what it uses
+outside-checks: deps ## what another package writes with the ports: a driver on poll, and TTLStore on it
 linking-checks: ## the answers of a simulation in programs that are linked in different ways
 gtk-checks: ## the tests of the example GTKDrag and gtk-demo, if GTK is installed
 wayland-checks: ## wayland-demo without a screen, if its packages are installed
@@ -144,7 +144,7 @@ links: deps ## conversations over a real link and over a simulated one, compared
 # Scripts of their targets' names.
 demo examples web-tests check-claims stress kill-ttlstore explore-corpus same-bytes record-checks docs-serve:
 	Scripts/$@
-probe-checks fiber-checks dependent-checks linking-checks beside-checks others-checks protocols-checks guest-checks:
+probe-checks fiber-checks dependent-checks outside-checks linking-checks beside-checks others-checks protocols-checks guest-checks:
 	Tests/$@
 gtk-demo gtk-checks wayland-demo wayland-checks:
 	@Scripts/windows $@

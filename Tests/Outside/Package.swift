@@ -6,7 +6,6 @@ import PackageDescription
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .treatAllWarnings(as: .error),
 ]
@@ -30,14 +29,16 @@ let package = Package(
             dependencies: [
                 library("RunLoopRecording"), .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
-        .executableTarget(
+        .target(
             name: "TTLStore",
             dependencies: [
                 "RecordOptions", library("RunLoopKit"), library("RunLoopRecording"), library("RunLoopUnix"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            exclude: ["README.md", "ttlstore.service", "demo"]),
+            exclude: ["README.md", "ttlstore.service", "demo"],
+            // A program may not depend on another one, so this one's entry point gets a name.
+            swiftSettings: [.unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "TTLStore_main"])]),
         .executableTarget(name: "PolledTTLStore", dependencies: ["PollDriver", "TTLStore"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

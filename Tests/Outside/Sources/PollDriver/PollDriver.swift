@@ -1,8 +1,8 @@
 internal import Glibc
-@_spi(Ports) public import RunLoopKit
+@_spi(Ports) package import RunLoopKit
 
 /// A driver that waits with `poll(2)`.
-public final class PollDriver: Driver {
+package final class PollDriver: Driver {
     private struct Watch {
         let token: SourceToken
         let descriptor: Int32
@@ -14,21 +14,20 @@ public final class PollDriver: Driver {
     /// The token that hears of each change of the wall clock, and the clock's distance from the monotonic one.
     private var clockWatch: (token: SourceToken, offset: Duration)?
 
-    public init(waker: WakePipe) {
+    package init(waker: WakePipe) {
         pipe = waker
     }
 
-    public var now: RunLoop.Instant { pipe.now }
+    package var now: RunLoop.Instant { pipe.now }
 
-    public var waker: any Waker { pipe }
+    package var waker: any Waker { pipe }
 
-    public func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
+    package func wait(until deadline: RunLoop.Instant, into ready: ReadyQueue) -> WaitOutcome {
         var polled = [pollfd(fd: pipe.reader, events: Int16(POLLIN), revents: 0)]
         polled += watches.map { pollfd(fd: $0.descriptor, events: $0.events.polled, revents: 0) }
         repeat {
             let rest = min(deadline, nextLookAtClock()) - now
-            var time = timespec(rest)
-            let count = ppoll(&polled, nfds_t(polled.count), &time, nil)
+            let count = poll(&polled, nfds_t(polled.count), rest.inMilliseconds)
             precondition(count >= 0 || errno == EINTR, "poll failed with errno \(errno)")
             if count < 0 { polled.indices.forEach { polled[$0].revents = 0 } }
         } while !report(polled, into: ready) && now < deadline
@@ -47,21 +46,21 @@ public final class PollDriver: Driver {
         return isWoken || !ready.isEmpty
     }
 
-    public func watch(
+    package func watch(
         _ descriptor: Int32, for events: DescriptorEvents, token: SourceToken
     ) throws(DescriptorError) {
         try check(descriptor)
         watches.append(Watch(token: token, descriptor: descriptor, events: events))
     }
 
-    public func unwatch(_ token: SourceToken) {
+    package func unwatch(_ token: SourceToken) {
         watches.removeAll { $0.token == token }
         if clockWatch?.token == token { clockWatch = nil }
     }
 
     // MARK: The wall clock
 
-    public func watchWallClock(token: SourceToken) {
+    package func watchWallClock(token: SourceToken) {
         clockWatch = (token, clockOffset())
     }
 
@@ -81,13 +80,17 @@ public final class PollDriver: Driver {
 }
 
 /// A pipe that ends a wait. It lives as long as any thread may still write to it.
-public final class WakePipe: Waker {
+package final class WakePipe: Waker {
     let reader: Int32
     private let writer: Int32
 
-    public init() throws(RunLoop.StartError) {
+    package init() throws(RunLoop.StartError) {
         var ends: [Int32] = [-1, -1]
-        guard pipe2(&ends, O_NONBLOCK | O_CLOEXEC) == 0 else { throw .last("make a pipe to wake the loop") }
+        guard pipe(&ends) == 0 else { throw .last("make a pipe to wake the loop") }
+        for end in ends {
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+        }
         (reader, writer) = (ends[0], ends[1])
     }
 
@@ -96,12 +99,12 @@ public final class WakePipe: Waker {
         close(writer)
     }
 
-    public var now: RunLoop.Instant {
+    package var now: RunLoop.Instant {
         let time = Duration(CLOCK_MONOTONIC).components
         return RunLoop.Instant(nanoseconds: time.seconds * 1_000_000_000 + time.attoseconds / 1_000_000_000)
     }
 
-    public func wake() {
+    package func wake() {
         // A full pipe wakes already.
         var byte: UInt8 = 0
         while write(writer, &byte, 1) < 0 && errno == EINTR {}
@@ -126,15 +129,13 @@ extension DescriptorEvents {
     }
 }
 
-extension timespec {
-    /// A time to sleep of at least `duration`, at most a day, and at least zero.
-    fileprivate init(_ duration: Duration) {
-        let time = max(.zero, min(duration, .seconds(86_400))).components
-        self.init(tv_sec: Int(time.seconds), tv_nsec: Int(time.attoseconds / 1_000_000_000))
-    }
-}
-
 extension Duration {
+    /// The duration in whole milliseconds, rounded up, at least zero and at most a day.
+    fileprivate var inMilliseconds: Int32 {
+        let time = max(.zero, min(self, .seconds(86_400))).components
+        return Int32(time.seconds * 1000 + (time.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+
     fileprivate init(_ clock: Int32) {
         var time = timespec()
         clock_gettime(clock, &time)

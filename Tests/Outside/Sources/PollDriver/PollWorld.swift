@@ -1,20 +1,20 @@
-@_spi(Ports) public import RunLoopKit
+@_spi(Ports) package import RunLoopKit
 
 /// The real world, but for its drivers.
-public final class PollWorld: World {
-    public static let shared = PollWorld()
-    public let shared = SharedLocals()
+package final class PollWorld: World {
+    package static let shared = PollWorld()
+    package let shared = SharedLocals()
 
-    public var isVirtual: Bool { false }
-    public var wallTime: RunLoop.WallTime { RunLoop.realWorld.wallTime }
-    public func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { RunLoop.realWorld.instant(of: time) }
-    public func makeLatch(openedBy waker: any Waker) -> any Latch { RunLoop.realWorld.makeLatch(openedBy: waker) }
-    public func makeSeat(named name: String, isService: Bool) throws(RunLoop.StartError) -> any Seat {
+    package var isVirtual: Bool { false }
+    package var wallTime: RunLoop.WallTime { RunLoop.realWorld.wallTime }
+    package func instant(of time: RunLoop.WallTime) -> RunLoop.Instant { RunLoop.realWorld.instant(of: time) }
+    package func makeLatch(openedBy waker: any Waker) -> any Latch { RunLoop.realWorld.makeLatch(openedBy: waker) }
+    package func makeSeat(named name: String, isService: Bool) throws(RunLoop.StartError) -> any Seat {
         PollSeat(pipe: try WakePipe())
     }
 
     /// Makes the loop of the main thread, whose further threads have such loops too.
-    public static func begin() throws {
+    package static func begin() throws {
         let loop = RunLoop(driver: PollDriver(waker: try WakePipe()), world: shared, remote: nil)
         RunLoop.mainRemotes.set(loop.remote, in: shared)
         _ = RunLoop.install(loop)
