@@ -168,9 +168,7 @@ let targets: [Target] = [
         swiftSettings: strict),
     .testTarget(
         name: "RunLoopKitTests",
-        dependencies: [
-            "RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport", "CShims",
-        ],
+        dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
         swiftSettings: strict),
     .testTarget(
         name: "RunLoopSimulationTests",

@@ -1,1 +1,1 @@
-../RunLoopKitTests/Guests/GuestProgram.swift
+../RunLoopCoreTests/Loop/Guests/GuestProgram.swift

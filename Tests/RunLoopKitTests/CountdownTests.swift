@@ -4,7 +4,7 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("Countdown (S12)", .timeLimit(.minutes(15)))
+@Suite("A countdown counts whole periods, and knows how to pause", .timeLimit(.minutes(15)))
 struct CountdownTests {
     /// Makes a countdown that writes its ticks into a log.
     private func countdown(
@@ -291,6 +291,39 @@ struct CountdownTests {
             thread.join()
             #expect(dates.entries == [500, 1500, 2500])
             #expect(simulation.now == ms(2500))
+        }
+    }
+
+    @Test("60 s until a code can be sent again, through a drag and a busy second, and its owner goes with it")
+    func sendAgain() {
+        withSimulation { simulation in
+            let log = Log<String>()
+            final class Screen {
+                var title = ""
+                var countdown: Countdown?
+                let log: Log<String>
+                init(_ log: Log<String>) { self.log = log }
+                deinit { log("deinit") }
+            }
+            var screen: Screen? = Screen(log)
+            screen!.countdown = Countdown(from: 60, pausing: .continuing) { [weak screen] countdown in
+                screen?.title = countdown.remaining == 0 ? "Send again" : "\(countdown.remaining!) s"
+                log("\(RunLoop.current.now.ms): \(screen!.title)")
+            }
+            screen!.countdown!.resume()
+            simulation.drag(from: ms(10_500), until: ms(20_500))
+            DeliveryQueue.main.asyncAfter(.milliseconds(30_500)) { simulation.spend(.milliseconds(1700)) }
+            simulation.advance(to: ms(90_000))
+            var expected = (0...60).map { "\($0 * 1000): " + ($0 == 60 ? "Send again" : "\(60 - $0) s") }
+            expected.replaceSubrange(31...32, with: ["32200: 28 s"])
+            #expect(log.entries == expected)
+            let watch = Weak(screen)
+            screen!.countdown!.reset()
+            screen!.countdown!.resume()
+            screen = nil
+            #expect(watch.isGone)
+            #expect(simulation.loop.run(in: .default) == .finished)
+            #expect(log.entries == expected + ["deinit"])
         }
     }
 }

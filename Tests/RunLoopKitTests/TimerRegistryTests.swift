@@ -4,12 +4,25 @@ import RunLoopSimulation
 import TestSupport
 import Testing
 
-@Suite("TimerRegistry (S11)", .timeLimit(.minutes(15)))
+/// An object that an action keeps, and that logs its end.
+private final class Owner: Sendable {
+    let log: Log<String>
+
+    init(_ log: Log<String>) {
+        self.log = log
+    }
+
+    deinit {
+        log("deinit")
+    }
+}
+
+@Suite("A registry keeps a timer for each name", .timeLimit(.minutes(15)))
 struct TimerRegistryTests {
     @Test(
         "X14: the same name again before the first fire: only the second schedule and action take effect",
-        arguments: Place.allCases)
-    func x14(_ place: Place) throws {
+        arguments: DeliveryPlace.allCases)
+    func x14(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             let timers = TimerRegistry()
@@ -24,8 +37,8 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("repeating timers continue until their name is cancelled", arguments: Place.allCases)
-    func repeating(_ place: Place) throws {
+    @Test("repeating timers continue until their name is cancelled", arguments: DeliveryPlace.allCases)
+    func repeating(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             let timers = TimerRegistry()
@@ -44,8 +57,10 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("fireInstantly also acts at once, asynchronously, if it repeats; a one-shot waits", arguments: Place.allCases)
-    func instantly(_ place: Place) throws {
+    @Test(
+        "fireInstantly also acts at once, asynchronously, if it repeats; a one-shot waits",
+        arguments: DeliveryPlace.allCases)
+    func instantly(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             let timers = TimerRegistry()
@@ -73,8 +88,10 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("the name of a one-shot is free when its action begins, and may be used in it", arguments: Place.allCases)
-    func freeName(_ place: Place) throws {
+    @Test(
+        "the name of a one-shot is free when its action begins, and may be used in it",
+        arguments: DeliveryPlace.allCases)
+    func freeName(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             let timers = TimerRegistry()
@@ -101,8 +118,8 @@ struct TimerRegistryTests {
 
     @Test(
         "a repeating timer that schedules its own name in its action has the new schedule and action",
-        arguments: Place.allCases)
-    func ownName(_ place: Place) throws {
+        arguments: DeliveryPlace.allCases)
+    func ownName(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             let timers = TimerRegistry()
@@ -121,8 +138,8 @@ struct TimerRegistryTests {
 
     @Test(
         "a timer that cancels its name in its action finishes the action, and is released after it",
-        arguments: Place.allCases)
-    func cancelInAction(_ place: Place) throws {
+        arguments: DeliveryPlace.allCases)
+    func cancelInAction(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             let timers = TimerRegistry()
@@ -168,8 +185,8 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("an old action that is replaced is released, and so is a cancelled one", arguments: Place.allCases)
-    func release(_ place: Place) throws {
+    @Test("an old action that is replaced is released, and so is a cancelled one", arguments: DeliveryPlace.allCases)
+    func release(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             let timers = TimerRegistry()
@@ -188,8 +205,8 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("when the registry is released its timers stop and release their actions", arguments: Place.allCases)
-    func deinitialized(_ place: Place) throws {
+    @Test("when the registry is released its timers stop and release their actions", arguments: DeliveryPlace.allCases)
+    func deinitialized(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             func make() throws -> TimerRegistry {
@@ -213,14 +230,14 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("the last reference to a registry may go in an action", arguments: Place.allCases)
-    func deinitializedInAction(_ place: Place) throws {
+    @Test("the last reference to a registry may go in an action", arguments: DeliveryPlace.allCases)
+    func deinitializedInAction(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             let box = Locked<TimerRegistry?>(TimerRegistry())
             func schedule(_ timers: TimerRegistry) throws -> Weak<TimerRegistry> {
                 try timers.schedule("t", interval: .milliseconds(10), queue: place.queue, repeats: true) {
-                    let last = box.withLock { exchange(&$0, nil) }
+                    let last = box.withLock { exchange(&$0, with: nil) }
                     withExtendedLifetime(last) {}
                     log("called")
                 }
@@ -233,8 +250,8 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("a captured object may call the registry in its deinit", arguments: Place.allCases)
-    func deinitCallsRegistry(_ place: Place) throws {
+    @Test("a captured object may call the registry in its deinit", arguments: DeliveryPlace.allCases)
+    func deinitCallsRegistry(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             let timers = TimerRegistry()
@@ -260,8 +277,8 @@ struct TimerRegistryTests {
         }
     }
 
-    @Test("invalid arguments are refused with a sentence, and change nothing", arguments: Place.allCases)
-    func errors(_ place: Place) throws {
+    @Test("invalid arguments are refused with a sentence, and change nothing", arguments: DeliveryPlace.allCases)
+    func errors(_ place: DeliveryPlace) throws {
         try withSimulation { simulation in
             let log = Log<String>()
             let timers = TimerRegistry()
@@ -314,5 +331,35 @@ struct TimerRegistryTests {
         }
         churn()
         _ = eventually("all actions are let go of") { alive.value == 0 }
+    }
+
+    @Test("a manager's life: schedule, replace, a one-shot that frees its name, cancel; owners go with their actions")
+    func life() throws {
+        try withSimulation { simulation in
+            let log = Log<String>()
+            let manager = TimerRegistry()
+            func schedule(_ name: String, repeats: Bool, instantly: Bool = false) throws -> Weak<Owner> {
+                let owner = Owner(log)
+                try manager.schedule(
+                    name, interval: .seconds(2), queue: .main, repeats: repeats, fireInstantly: instantly
+                ) { owner.log.note("\(name) \(manager.names)", simulation) }
+                return Weak(owner)
+            }
+            let first = try schedule("poll", repeats: true, instantly: true)
+            simulation.advance(to: ms(3000))
+            let second = try schedule("poll", repeats: true)
+            #expect(first.isGone)
+            let once = try schedule("once", repeats: false)
+            simulation.advance(to: ms(5000))
+            #expect(once.isGone)
+            manager.cancel("poll")
+            #expect(second.isGone)
+            simulation.advance(to: ms(20_000))
+            #expect(
+                log.entries == [
+                    "0: poll [\"poll\"]", "2000: poll [\"poll\"]", "deinit", "5000: poll [\"once\", \"poll\"]",
+                    "5000: once [\"poll\"]", "deinit", "deinit",
+                ])
+        }
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FrameRate
 
-@Suite("S6 The frame-rate label: its colour")
+@Suite("The colour of the frame-rate label follows the rate")
 struct FrameRateTests {
     @Test("the colour goes from red at 12 to green at 60, saturated and nearly bright")
     func colour() throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("S6 The frame-rate label")
+@Suite("A meter reads the frames of each second")
 struct FrameRateMeterTests {
     @Test("the first frame is only noted; from one second on there is a reading of frames by time")
     func arithmetic() {

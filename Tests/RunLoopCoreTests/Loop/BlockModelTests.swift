@@ -99,7 +99,7 @@ private final class NaiveLoop: BlockLoop {
 }
 
 /// A program that behaves the same on all loops that behave the same.
-private final class Program {
+private final class BlockProgram {
     private static let modes: [RunLoop.Mode] = [.default, .tracking, "panel"]
     private static let sets: [RunLoop.Modes] = [
         .default, .tracking, "panel", .common, .every, [.default, .tracking], [.common, "panel"],
@@ -167,9 +167,9 @@ struct BlockModelTests {
         arguments: seeds(usually: 3))
     func randomPrograms(seed: UInt64) {
         withSimulation { simulation in
-            let real = Program(seed: seed, on: RealLoop(simulation.loop))
+            let real = BlockProgram(seed: seed, on: RealLoop(simulation.loop))
             real.run()
-            let naive = Program(seed: seed, on: NaiveLoop())
+            let naive = BlockProgram(seed: seed, on: NaiveLoop())
             naive.run()
             let difference = zip(real.events, naive.events).enumerated().first { $0.element.0 != $0.element.1 }
             if let (index, (here, there)) = difference {
