@@ -1,7 +1,7 @@
 internal import COpenSSL
 @_spi(Ports) internal import RunLoopCore
 internal import RunLoopKit
-@_spi(Ports) internal import RunLoopUnix
+@_spi(Ports) public import RunLoopUnix
 
 /// A stream that speaks TLS over a lower stream. Reads at most 64 KiB from the lower stream per readiness event, passes
 /// on all bytes that it decrypts, and then holds at most an incomplete record.
@@ -304,4 +304,23 @@ private enum StreamBIO {
         default: 0
         }
     }
+}
+
+extension TLSServerContext {
+    /// Returns a stream that speaks TLS over another stream, as the server.
+    @_spi(Ports) public func stream(over below: any ByteStream) throws(TLSError) -> any ByteStream {
+        TLSStream(try TLSSession(self), over: below)
+    }
+}
+
+extension TLSClientContext {
+    /// Returns a stream that speaks TLS over another stream, as a client of the named server.
+    @_spi(Ports) public func stream(over below: any ByteStream, serverName: String) throws(TLSError) -> any ByteStream {
+        TLSStream(try TLSSession(self, serverName: serverName), over: below)
+    }
+}
+
+@_spi(Ports) extension ByteStream {
+    /// The TLS session of the stream; `nil` if it does not speak TLS.
+    public var tls: TLSSession? { (self as? TLSStream)?.session }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import RunLoopKit
 
 /// The error of a failed system call.
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -21,4 +22,9 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         "\(operation): \(String(cString: strerror(errno))) (errno \(errno))"
     }
+}
+
+extension DescriptorError {
+    /// The system's error number for the error.
+    var systemErrno: Int32 { if case .system(_, let errno) = self { errno } else { EBADF } }
 }
