@@ -23,6 +23,9 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
     /// Appends a block to its lane; `number` is greater than every number in the lanes.
     mutating func append(_ block: consuming Block<Loop>, number: Int) {
         let lane = lane(for: block.modes)
+        assert(
+            lanes[lane].blocks.isEmpty || lanes[lane].blocks[lanes[lane].blocks.count - 1].number < number,
+            "a block is older than the one before it in its lane")
         lanes[lane].blocks.append((number, block))
         blockCount += 1
     }
@@ -41,6 +44,7 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
         }
         if free == nil { lanes.append(Lane(modes: modes)) }
         let lane = free ?? lanes.count - 1
+        assert(lanes[lane].blocks.isEmpty, "a lane with blocks was given to other modes")
         lanes[lane].modes = modes
         return lane
     }
@@ -57,15 +61,18 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
         for lane in lanes.indices where !lanes[lane].blocks.isEmpty && lanes[lane].blocks[0].number < least {
             (first, least) = (lane, lanes[lane].blocks[0].number)
         }
+        assert(least < Int.max && blockCount > 0, "the lanes have lost count of their blocks")
         blockCount -= 1
         return lanes[first].blocks.popFirst()!.block
     }
 
     /// Moves the blocks that wait for `mode` to `others`, which must be empty.
     mutating func moveBlocks(for mode: RunLoop.Mode, isCommon: Bool, to others: inout BlockLanes) {
+        assert(others.blockCount == 0, "blocks of another batch are in the way")
         for lane in lanes.indices where !lanes[lane].isEmpty(for: mode, isCommon: isCommon) {
             let count = lanes[lane].blocks.count
             let other = others.lane(for: lanes[lane].modes)
+            assert(others.lanes[other].blocks.isEmpty, "two lanes are for the same modes")
             swap(&lanes[lane].blocks, &others.lanes[other].blocks)
             others.blockCount += count
             blockCount -= count
@@ -76,6 +83,11 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
     mutating func putBack(_ others: inout BlockLanes) {
         for other in others.lanes.indices where !others.lanes[other].blocks.isEmpty {
             let lane = lane(for: others.lanes[other].modes)
+            assert(
+                lanes[lane].blocks.isEmpty
+                    || others.lanes[other].blocks[others.lanes[other].blocks.count - 1].number
+                        < lanes[lane].blocks[0].number,
+                "a block that was put back is younger than one that waited here")
             while let block = lanes[lane].blocks.popFirst() { others.lanes[other].blocks.append(block) }
             swap(&lanes[lane].blocks, &others.lanes[other].blocks)
         }
@@ -93,5 +105,23 @@ struct BlockLanes<Loop: AnyObject>: ~Copyable {
     func map<Result>(_ transform: (Block<Loop>) -> Result) -> [Result] {
         let all = lanes.indices.flatMap { lane in (0..<lanes[lane].blocks.count).map { lanes[lane].blocks[$0] } }
         return all.ordered { $0.number < $1.number }.map { transform($0.block) }
+    }
+
+    /// Traps unless the lanes differ, are in order, and agree with the count.
+    func checkInvariants() {
+        var total = 0
+        for lane in lanes.indices {
+            total += lanes[lane].blocks.count
+            for index in 1..<max(1, lanes[lane].blocks.count) {
+                let isLater = lanes[lane].blocks[index - 1].number < lanes[lane].blocks[index].number
+                precondition(isLater, "a lane of blocks is out of order")
+            }
+            guard !lanes[lane].blocks.isEmpty else { continue }
+            let isDouble = (0..<lane).contains { other in
+                !lanes[other].blocks.isEmpty && lanes[other].modes == lanes[lane].modes
+            }
+            precondition(!isDouble, "two lanes of blocks are for the same modes")
+        }
+        precondition(total == blockCount, "the lanes have lost count of their blocks")
     }
 }

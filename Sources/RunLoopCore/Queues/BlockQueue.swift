@@ -71,6 +71,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
     @inline(__always)
     mutating func takeBatch(of mode: RunLoop.Mode, isCommon: Bool) -> BlockBatch<Loop>? {
         guard isFreshOnly(for: mode, isCommon: isCommon) else { return takeLanes(for: mode, isCommon: isCommon) }
+        assert(lanes.blockCount == 0, "a batch leaves older blocks behind")
         nextNumber += fresh.count
         known.count = 0
         var batch = BlockBatch<Loop>(mode: mode, endNumber: nextNumber)
@@ -81,6 +82,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
     /// Returns whether all waiting blocks are fresh, and for `mode`.
     @inline(__always)
     private mutating func isFreshOnly(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
+        assert(known.count <= fresh.count, "more blocks are known than wait")
         // Blocks known to be for another mode are not checked again in each pass.
         guard lanes.blockCount == 0, !fresh.isEmpty, known.count == 0 || known.mode == mode else { return false }
         guard fresh.allSatisfy(from: known.count, { $0.modes.contain(mode, isCommon: isCommon) }) else { return false }
@@ -98,13 +100,16 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
         guard lanes.hasBlocks(for: mode, isCommon: isCommon) else { return nil }
         var batch = BlockBatch<Loop>(mode: mode, endNumber: nextNumber)
         swap(&spareLanes, &batch.lanes)
+        assert(batch.lanes.blockCount == 0, "the spare lanes hold blocks")
         lanes.moveBlocks(for: mode, isCommon: isCommon, to: &batch.lanes)
+        assert(!lanes.hasBlocks(for: mode, isCommon: isCommon), "a batch leaves blocks of its mode behind")
         return batch
     }
 
     /// Takes back a batch, whose remaining blocks wait again.
     @inline(__always)
     mutating func putBack(_ batch: consuming BlockBatch<Loop>) {
+        assert(batch.fresh.isEmpty || batch.lanes.blockCount == 0, "a batch has blocks in two places")
         if batch.lanes.isUnused && batch.fresh.isEmpty {
             if fresh.isEmpty && fresh.capacity < batch.fresh.capacity { swap(&fresh, &batch.fresh) }
         } else {
@@ -114,6 +119,7 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
 
     @inline(never)
     private mutating func putBackRest(_ batch: consuming BlockBatch<Loop>) {
+        assert(batch.endNumber <= nextNumber, "a batch is of another queue")
         if batch.lanes.isUnused && lanes.blockCount == 0 {
             // None of the later blocks has a number: the batch's blocks are the first of the fresh ones again.
             known = (batch.fresh.count, batch.mode)
@@ -133,6 +139,13 @@ struct BlockQueue<Loop: AnyObject>: ~Copyable {
     /// Returns the transformed waiting blocks in order of arrival, without the blocks of batches.
     func map<Result>(_ transform: (Block<Loop>) -> Result) -> [Result] {
         lanes.map(transform) + (0..<fresh.count).map { transform(fresh[$0]) }
+    }
+
+    /// Traps unless the lanes are in order, and the memory for a batch is empty.
+    func checkInvariants() {
+        lanes.checkInvariants()
+        precondition(spareLanes.blockCount == 0, "the spare lanes hold blocks")
+        precondition(known.count <= fresh.count, "more blocks are known than wait")
     }
 }
 

@@ -46,6 +46,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
     @inline(__always)
     mutating func append(_ element: consuming Element) {
         if count == capacity { resize(to: max(8, 2 * capacity)) }
+        assert(count < capacity, "an element was added beyond the memory of a buffer")
         (base + count).initialize(to: element)
         count += 1
     }
@@ -65,6 +66,7 @@ struct Buffer<Element: ~Copyable>: ~Copyable {
 
     @inline(never)
     private mutating func resize(to newCapacity: Int) {
+        assert(newCapacity >= count, "a buffer shrinks below its elements")
         if Self.takesOwnPages(capacity) && Self.takesOwnPages(newCapacity) {
             let pages = rlk_resize_pages(base, Self.bytes(capacity), Self.bytes(newCapacity))
             base = Self.checked(pages).assumingMemoryBound(to: Element.self)

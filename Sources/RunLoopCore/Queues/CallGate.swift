@@ -24,10 +24,12 @@ struct CallGate: ~Copyable, Sendable {
     /// - Returns: whether `body` was called.
     @inline(__always)
     func pass(on thread: UInt32, _ body: () -> Void) -> Bool {
+        assert(thread != 0 && thread <= .max >> 1, "the kernel's number of a thread does not fit a gate")
         guard word.compareExchange(expected: 0, desired: thread << 1, ordering: .acquiringAndReleasing).exchanged else {
             return false
         }
         body()
+        assert(word.load(ordering: .relaxed) >> 1 == thread, "two threads have passed a gate at a time")
         word.bitwiseAnd(Self.closed, ordering: .releasing)
         return true
     }
@@ -41,6 +43,7 @@ struct CallGate: ~Copyable, Sendable {
     /// Waits until a call that has passed the gate on another thread has begun. Call it after ``close()``. Gives up
     /// after about a second, which happens only if that thread could run but gets no processor all that time.
     func waitForBegin() {
+        assert(isClosed, "the gate is open: another call may begin at once")
         let thread = word.load(ordering: .acquiring) >> 1
         guard thread != 0, thread != Self.thisThread else { return }
         let limit = rlk_thread_time(Int32(thread)) + 1_000_000

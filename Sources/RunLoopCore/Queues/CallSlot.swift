@@ -21,6 +21,8 @@ struct CallSlot {
         _ block: consuming @escaping () -> Void, _ label: CallLabel, _ origin: RunLoop.Origin, at date: RunLoop.Instant,
         lane: Int, order: UInt64
     ) {
+        assert(self.block == nil && index != Self.indexOfCalled, "the slot of another call was filled")
+        assert(0...0xffff ~= lane && order < 1 << 48, "a lane or an order does not fit its bits")
         self.block = consume block
         self.origin = origin
         self.date = date
@@ -35,13 +37,19 @@ struct CallSlot {
     @inline(__always)
     var queueOrder: UInt64 {
         get { laneAndOrder >> 16 }
-        set { laneAndOrder = laneAndOrder & 0xffff | newValue << 16 }
+        set {
+            assert(newValue < 1 << 48, "an order does not fit its bits")
+            laneAndOrder = laneAndOrder & 0xffff | newValue << 16
+        }
     }
 
     @inline(__always)
     var laterOrder: UInt64 {
         get { flagsAndLaterOrder >> 16 }
-        set { flagsAndLaterOrder = flagsAndLaterOrder & 0xffff | newValue << 16 }
+        set {
+            assert(newValue < 1 << 48, "an order does not fit its bits")
+            flagsAndLaterOrder = flagsAndLaterOrder & 0xffff | newValue << 16
+        }
     }
 
     @inline(__always)

@@ -35,7 +35,8 @@ struct CallTable: ~Copyable {
 
     @inline(__always)
     private static func slot(_ index: Int16, of memory: UnsafeMutableRawPointer) -> Reference {
-        (memory + slotOffset).assumingMemoryBound(to: CallSlot.self) + Int(index)
+        assert(index >= 0 && index < slotsOfChunk, "a slot is not in its chunk")
+        return (memory + slotOffset).assumingMemoryBound(to: CallSlot.self) + Int(index)
     }
 
     @inline(__always)
@@ -59,6 +60,7 @@ struct CallTable: ~Copyable {
             chunk.pointee.touched += 1
         }
         chunk.pointee.used += 1
+        assert(chunk.pointee.used <= chunk.pointee.touched, "a chunk has lost count of its slots")
         if chunk.pointee.used == Self.slotsOfChunk { firstWithRoom = chunk.pointee.nextWithRoom }
         slot.pointee.fill(consume block, label, origin, at: date, lane: lane, order: order)
         let place = UInt32(truncatingIfNeeded: number) << 9 | UInt32(truncatingIfNeeded: index)
@@ -82,15 +84,19 @@ struct CallTable: ~Copyable {
         let memory = UnsafeRawPointer(bitPattern: address & ~UInt(Self.chunkAlignment - 1)).unsafelyUnwrapped
         let index = ((Int(address) & (Self.chunkAlignment - 1)) - Self.slotOffset) / MemoryLayout<CallSlot>.stride
         let number = memory.load(as: UInt32.self) << 9 | UInt32(truncatingIfNeeded: index)
+        assert(
+            chunks[Int(number >> 9)].memory == UnsafeMutableRawPointer(mutating: memory), "a slot is not of this table")
         return CallToken(slot: number, version: slot.pointee.version)
     }
 
     /// Takes out a call. The caller releases the block.
     @inline(__always)
     mutating func remove(_ slot: Reference, _ token: CallToken) -> (() -> Void)? {
+        assert(self.token(of: slot) == token, "a token is not of the slot that is freed")
         let block = slot.pointee.block.take()
         let number = Int32(token.slot >> 9)
         let chunk = chunks.base + Int(number)
+        assert(chunk.pointee.used > 0, "a slot of an empty chunk was freed")
         slot.pointee.index = Int32(chunk.pointee.firstFree)
         chunk.pointee.firstFree = Int16(token.slot & 511)
         if chunk.pointee.used == Self.slotsOfChunk {
@@ -104,6 +110,7 @@ struct CallTable: ~Copyable {
     }
 
     private func giveBack(_ chunk: UnsafeMutablePointer<Chunk>) {
+        assert(chunk.pointee.used == 0, "a chunk is given back while a call waits in it")
         free(chunk.pointee.memory)
         chunk.pointee.memory = nil
         (chunk.pointee.touched, chunk.pointee.firstFree) = (0, -1)
@@ -119,6 +126,7 @@ struct CallTable: ~Copyable {
         let status = posix_memalign(&memory, Self.chunkAlignment, Self.chunkBytes)
         require(status == 0, "there is no memory left for another delayed call")
         memory!.storeBytes(of: UInt32(firstWithRoom), as: UInt32.self)
+        assert(chunks[Int(firstWithRoom)].memory == nil, "the memory of a chunk is lost")
         chunks[Int(firstWithRoom)].memory = memory
     }
 
@@ -130,6 +138,30 @@ struct CallTable: ~Copyable {
                 let slot = Self.slot(index, of: memory)
                 if slot.pointee.block != nil || slot.pointee.isBeingCalled { body(slot) }
             }
+        }
+    }
+
+    /// Traps unless each chunk knows its slots in use and its free ones, and each slot finds its chunk.
+    func checkInvariants() {
+        for number in chunks.indices {
+            guard let memory = chunks[number].memory else {
+                precondition(chunks[number].used == 0, "a chunk without memory has calls")
+                continue
+            }
+            precondition(memory.load(as: UInt32.self) == number, "a chunk does not know its number")
+            var (used, free) = (0, 0)
+            for index in 0..<chunks[number].touched {
+                let slot = Self.slot(index, of: memory)
+                if slot.pointee.block != nil || slot.pointee.isBeingCalled { used += 1 }
+            }
+            var next = chunks[number].firstFree
+            while next >= 0 {
+                free += 1
+                precondition(free <= chunks[number].touched, "the free slots of a chunk are a ring")
+                next = Int16(truncatingIfNeeded: Self.slot(next, of: memory).pointee.index)
+            }
+            precondition(used == chunks[number].used, "a chunk has lost count of its calls")
+            precondition(used + free == chunks[number].touched, "a slot is neither in use nor free")
         }
     }
 }

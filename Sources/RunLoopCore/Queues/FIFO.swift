@@ -24,19 +24,27 @@ struct FIFO<Element>: ~Copyable {
 
     /// The element at the given offset from the front.
     subscript(index: Int) -> Element {
-        @inline(__always) _read { yield slots[head + index] }
-        @inline(__always) _modify { yield &slots[head + index] }
+        @inline(__always) _read {
+            assert(index >= 0 && index < count, "a queue was read beyond its end")
+            yield slots[head + index]
+        }
+        @inline(__always) _modify {
+            assert(index >= 0 && index < count, "a queue was changed beyond its end")
+            yield &slots[head + index]
+        }
     }
 
     /// Returns whether all elements from the given offset on satisfy `condition`.
     @inline(__always)
     func allSatisfy(from index: Int, _ condition: (Element) -> Bool) -> Bool {
-        slots.extracting(head + index..<end).allSatisfy(condition)
+        assert(index >= 0 && index <= count, "a queue was searched from beyond its end")
+        return slots.extracting(head + index..<end).allSatisfy(condition)
     }
 
     @inline(__always)
     mutating func append(_ element: consuming Element) {
         if end == slots.count { makeRoom() }
+        assert(end < slots.count, "an element was added beyond the memory of a queue")
         slots.initializeElement(at: end, to: element)
         end += 1
     }
@@ -55,6 +63,7 @@ struct FIFO<Element>: ~Copyable {
 
     /// Moves the element at the given offset to the front. O(n).
     mutating func moveFirst(from index: Int) {
+        assert(index >= 0 && index < count, "an element beyond the end of a queue was moved")
         for place in stride(from: head + index, to: head, by: -1) { slots.swapAt(place, place - 1) }
     }
 
@@ -71,6 +80,7 @@ struct FIFO<Element>: ~Copyable {
 
     @inline(never)
     private mutating func move(to capacity: Int) {
+        assert(capacity >= count, "a queue shrinks below its elements")
         let room = UnsafeMutableBufferPointer<Element>.allocate(capacity: capacity)
         _ = room.moveInitialize(fromContentsOf: slots.extracting(head..<end))
         slots.deallocate()

@@ -29,6 +29,7 @@ struct HashIndex: ~Copyable {
     @inline(__always)
     func find(_ word: UInt64, where isMeant: (Int) -> Bool) -> Int? {
         guard count > 0 else { return nil }
+        assert(count < slots.count, "without an empty slot a search does not end")
         let hash = Self.hash(word)
         var index = start(hash)
         while slots[index].place != Slot.nothing {
@@ -40,6 +41,8 @@ struct HashIndex: ~Copyable {
 
     /// Adds the place of an element, which must not be in the index.
     mutating func insert(_ place: Int, _ word: UInt64) {
+        assert(0...Int(Int32.max) ~= place, "a place does not fit its bits")
+        assert(find(word) { $0 == place } == nil, "a place was added twice")
         if 4 * (count + 1) > 3 * slots.count { resize(to: max(Self.leastCapacity, 2 * slots.count)) }
         put(Slot(hash: Self.hash(word), place: Int32(truncatingIfNeeded: place)))
         count += 1
@@ -52,6 +55,7 @@ struct HashIndex: ~Copyable {
 
     /// Removes the place of an element, which must be in the index.
     mutating func remove(_ place: Int, _ word: UInt64) {
+        assert(count > 0, "a place was removed from an empty index")
         var gap = index(of: place, word)
         // Elements that a search would no longer reach move up into the gap.
         var index = next(gap)
@@ -91,6 +95,7 @@ struct HashIndex: ~Copyable {
     private func next(_ index: Int) -> Int { (index &+ 1) & (slots.count &- 1) }
 
     private mutating func put(_ slot: Slot) {
+        assert(slot.place != Slot.nothing, "nothing was put into an index")
         var index = start(slot.hash)
         while slots[index].place != Slot.nothing { index = next(index) }
         slots[index] = slot
@@ -98,9 +103,24 @@ struct HashIndex: ~Copyable {
 
     @inline(never)
     private mutating func resize(to capacity: Int) {
+        assert(capacity & (capacity - 1) == 0, "the slots are not a power of two")
+        assert(4 * count <= 3 * capacity, "an index shrinks below its elements")
         var former = Buffer<Slot>()
         swap(&former, &slots)
         for _ in 0..<capacity { slots.append(Slot()) }
         for index in former.indices where former[index].place != Slot.nothing { put(former[index]) }
+    }
+
+    /// Traps unless the count is right, and a search for each element reaches it.
+    func checkInvariants() {
+        let used = slots.indices.filter { slots[$0].place != Slot.nothing }
+        precondition(used.count == count, "an index has lost count of its elements")
+        for slot in used {
+            var index = start(slots[slot].hash)
+            while index != slot {
+                precondition(slots[index].place != Slot.nothing, "an element of an index is out of reach")
+                index = next(index)
+            }
+        }
     }
 }

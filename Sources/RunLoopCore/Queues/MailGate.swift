@@ -87,6 +87,7 @@ final class MailGate<Loop: AnyObject>: Sendable {
                     return nil
                 }
                 if place > 0 { state.waiting.moveFirst(from: place) }
+                assert(count.load(ordering: .relaxed) == state.waiting.count, "a gate has lost count of its letters")
                 count.subtract(1, ordering: .acquiringAndReleasing)
                 return state.waiting.popFirst()!.letter
             }

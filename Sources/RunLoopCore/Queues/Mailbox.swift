@@ -110,6 +110,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// - Returns: whether the loop was asleep.
     @inline(__always)
     private func noteMail(_ state: inout State) -> Bool {
+        assert(gate == nil && !state.mail.isEmpty, "there is no mail to note")
         guard signal.load(ordering: .relaxed) != Signal.mail else { return false }
         guard signal.exchange(Signal.mail, ordering: .acquiringAndReleasing) == Signal.asleep else { return false }
         if notesPosters { noteAwakener(&state) }
@@ -130,7 +131,10 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// Releases mail that came too late. Mail is refused only here, after the lock has been released, because deinits
     /// may do anything; refusing it under the lock cost every post 15 instructions.
     @inline(never)
-    private func dropMail() { _ = close() }
+    private func dropMail() {
+        assert(isClosed, "mail was dropped that the loop would take")
+        _ = close()
+    }
 
     // MARK: Executors
 
@@ -174,6 +178,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
         var executors: [RunLoop.Modes: any JobExecutor<Loop>] = [:]
         let isClosed = state.withLock { state in
             guard state.mail.jobs.isEmpty else { return false }
+            assert(state.takesJobs, "the mailbox closes to jobs twice")
             state.takesJobs = false
             swap(&state.executors, &executors)
             return true
@@ -187,6 +192,7 @@ final class Mailbox<Loop: AnyObject>: Sendable {
     /// Takes the mail and leaves the loop's emptied buffers, with their capacity, in exchange.
     @inline(__always)
     func collect(into mail: inout Mail<Loop>, closing isClosing: Bool) {
+        assert(mail.isEmpty, "mail was collected that has not been opened")
         if gate != nil { return collectAdmitted(into: &mail, closing: isClosing) }
         state.withLock { state in
             signal.store(Signal.none, ordering: .releasing)

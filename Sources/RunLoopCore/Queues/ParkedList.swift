@@ -13,6 +13,7 @@ struct ParkedList<Node: ParkedListNode> {
     var isEmpty: Bool { all.isEmpty }
 
     mutating func insert(_ node: Node) {
+        assert(node.parkedIndex == nil, "a source was parked twice")
         node.parkedIndex = all.count
         all.append(node)
     }
@@ -20,6 +21,7 @@ struct ParkedList<Node: ParkedListNode> {
     /// Removes a node, whose place the last one takes. O(1).
     mutating func remove(_ node: Node) {
         guard let index = node.parkedIndex.take() else { return }
+        assert(index < all.count && all[index] === node, "a parked source does not know its place")
         let last = all.removeLast()
         guard last !== node else { return }
         all[index] = last
@@ -35,5 +37,12 @@ struct ParkedList<Node: ParkedListNode> {
     mutating func begin(_ mode: RunLoop.Mode) -> Bool {
         defer { self.mode = mode }
         return self.mode != mode
+    }
+
+    /// Traps unless each node knows its place.
+    func checkInvariants() {
+        for index in all.indices {
+            precondition(all[index].parkedIndex == index, "a parked source does not know its place")
+        }
     }
 }

@@ -19,11 +19,13 @@ struct PlaceLists: ~Copyable {
     mutating func append(_ place: Int, _ word: UInt64) {
         while members.count <= place { members.append(Member()) }
         let added = Int32(truncatingIfNeeded: place)
+        assert(Int(added) == place, "a place does not fit its bits")
         guard let first = first(of: word) else {
             members[place] = Member(word: word, previous: added, next: added)
             return firsts.insert(place, word)
         }
         let last = members[first].previous
+        assert(Int(members[Int(last)].next) == first, "a list is no ring")
         members[place] = Member(word: word, previous: last, next: members[Int(last)].next)
         members[Int(last)].next = added
         members[first].previous = added
@@ -32,6 +34,9 @@ struct PlaceLists: ~Copyable {
     mutating func remove(_ place: Int) {
         let member = members[place]
         let (previous, next) = (Int(member.previous), Int(member.next))
+        assert(
+            Int(members[previous].next) == place && Int(members[next].previous) == place,
+            "a place was removed that is in no list")
         members[previous].next = member.next
         members[next].previous = member.previous
         guard first(of: member.word) == place else { return }
@@ -42,7 +47,10 @@ struct PlaceLists: ~Copyable {
     func all(of word: UInt64) -> [Int] {
         guard let first = first(of: word) else { return [] }
         var places = [first]
-        while case let next = Int(members[places[places.count - 1]].next), next != first { places.append(next) }
+        while case let next = Int(members[places[places.count - 1]].next), next != first {
+            assert(members[next].word == word, "a list has a member of another")
+            places.append(next)
+        }
         return places
     }
 

@@ -57,6 +57,7 @@ struct SignalQueue<Node: SignalQueueNode> {
         }
         var due: [Node] = []
         swap(&due, &room)
+        assert(due.isEmpty, "the room holds sources of another step")
         var isInOrder = true
         var kept = 0
         for index in entries.indices where Self.isCurrent(entries[index]) {
@@ -73,6 +74,7 @@ struct SignalQueue<Node: SignalQueueNode> {
             entries.swapAt(kept, index)
             kept += 1
         }
+        assert(kept <= entries.count && kept == due.count, "the queue has lost count of what is due")
         entries.removeLast(entries.count - kept)
         if !isInOrder { due.sort { ($0.order, $0.signalNumber) < ($1.order, $1.signalNumber) } }
         return due

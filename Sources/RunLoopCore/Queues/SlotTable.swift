@@ -14,11 +14,13 @@ struct SlotTable<Element: AnyObject> {
     mutating func insert(_ element: Element) -> SourceToken {
         let slot = freeSlots.popLast() ?? UInt32(slots.count)
         if slot == slots.count { slots.append(Slot()) }
+        assert(slots[Int(slot)].element == nil, "a free slot has an element")
         slots[Int(slot)].element = UnownedReference(element)
         return SourceToken(slot: slot, version: slots[Int(slot)].version)
     }
 
     mutating func remove(_ token: SourceToken) {
+        assert(self[token] != nil, "a slot was freed that the token does not find")
         slots[Int(token.slot)].element = nil
         slots[Int(token.slot)].version &+= 1
         freeSlots.append(token.slot)

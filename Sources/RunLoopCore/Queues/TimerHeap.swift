@@ -21,6 +21,7 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
 
     @inline(__always)
     mutating func insert(_ entry: Entry) {
+        assert(entry.item.position.place == .heap, "an item enters a heap, and is said to be elsewhere")
         let index = entries.count
         entries.append(entry)
         if hasLaterParent(entry, at: index) {
@@ -28,6 +29,7 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
         } else {
             entry.item.setIndex(index)
         }
+        assert(isInOrder(at: entry.item.position.index), "a heap was not in order before an item was added")
     }
 
     /// Changes the deadline of an entry, whose item must have its new position in the order already.
@@ -38,6 +40,7 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
 
     @inline(__always)
     mutating func remove(at index: Int) {
+        assert(index >= 0 && index < entries.count, "an item was removed that is not in the heap")
         let last = entries.removeLast()
         // Prefetches the item that will fill the next gap, before it is needed. With 100,000 timers adding and
         // cancelling took a tenth less.
@@ -48,6 +51,7 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
 
     @inline(__always)
     mutating func removeTop() {
+        assert(!entries.isEmpty, "the top of an empty heap was removed")
         let last = entries.removeLast()
         if !entries.isEmpty { siftDown(last, from: 0) }
         entries.shrink()
@@ -62,6 +66,7 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
         } else {
             Self.place(entry, at: index, in: entries.base)
         }
+        assert(isInOrder(at: entry.item.position.index), "a heap was not in order before an item was moved")
     }
 
     /// Returns whether an entry has to move up from `index`. Most stay, and need no call.
@@ -132,6 +137,16 @@ struct TimerHeap<Node: TimerQueueNode>: ~Copyable {
         if left.deadline < right.deadline { return true }
         guard left.deadline == right.deadline else { return false }
         return left.item.queueOrder < right.item.queueOrder
+    }
+
+    /// Returns whether the entry at an index is its item's, and neither ahead of its parent nor behind a child.
+    private func isInOrder(at index: Int) -> Bool {
+        guard entries[index].item.position.index == index, !hasLaterParent(entries[index], at: index) else {
+            return false
+        }
+        return (4 * index + 1..<4 * index + 5).allSatisfy { child in
+            child >= entries.count || !Self.isBefore(entries[child], entries[index])
+        }
     }
 
     /// Traps unless every entry is behind its parent, and every item knows its index.

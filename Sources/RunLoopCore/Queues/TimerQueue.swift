@@ -77,6 +77,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     mutating func add(_ node: Node, at deadline: RunLoop.Instant) {
         let lane = laneOfLastModes
         lanes[lane].members &+= 1
+        assert(node.earliest == deadline && !node.hasTolerance, "a node with a tolerance was added as one without")
         node.lane = lane
         node.laterOrder = 0
         node.queueOrder = takeOrder()
@@ -104,6 +105,10 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         _ lane: Int, _ place: TimerQueuePlace, _ index: Int32, _ item: TimerReference<Node>
     ) {
         let expected = rlk_disguise(lastLeftLane)
+        assert(lanes[lane].members > 0, "a lane loses more members than it has")
+        assert(
+            place != .heap || lanes[lane].heap[Int(index)].item.address == item.address,
+            "an item is not where it says in its heap")
         if lane == lastLeftLane && place == .heap {
             lanes[expected].members &-= 1
             lanes[expected].heap.remove(at: Int(index))
@@ -211,13 +216,17 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     // MARK: Arming
 
     mutating func takeOrder() -> UInt64 {
+        assert(nextOrder < 1 << 48, "the orders of calls have 48 bits")
         defer { nextOrder &+= 1 }
         return nextOrder
     }
 
     /// Arms a node, or arms it again. `order` was taken for it by ``takeOrder()``.
     mutating func arm(_ node: Node, at deadline: RunLoop.Instant, order: UInt64) {
+        assert(order < nextOrder, "a node is armed with an order that was not taken")
+        assert(node.deadline == deadline, "a node is armed for another date than its own")
         if node.queuePlace == .called {
+            assert(called == UnownedReference(node), "another node is being called")
             called = nil
             node.queuePlace = .heap
         }
@@ -233,6 +242,10 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     @inline(__always)
     mutating func postpone(_ node: Node, order: UInt64) {
         guard node.queuePlace == .heap else { return arm(node, at: node.deadline, order: order) }
+        assert(order > node.order && order < nextOrder, "a node is postponed with an old order")
+        assert(
+            lanes[node.lane].heap[Int(node.queueIndex)].deadline <= node.deadline,
+            "a node is postponed to an earlier date")
         node.laterOrder = order
     }
 
@@ -244,6 +257,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     @inline(__always)
     private mutating func insert(_ item: TimerReference<Node>, at deadline: RunLoop.Instant, order: UInt64) {
+        assert(order > 0 && order < nextOrder, "an item is armed with an order that was not taken")
         item.noteArmed(at: deadline, order)
         item.setPlace(.heap)
         lanes[item.lane].heap.insert(.init(deadline: deadline, item: item))
@@ -258,6 +272,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     @inline(__always)
     private mutating func takeOut(_ item: TimerReference<Node>) {
         let (place, index, lane) = item.position
+        assert(isThere(item), "an item is not where it says")
         switch place {
         case .heap:
             lanes[lane].heap.remove(at: index)
@@ -266,6 +281,17 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
             lanes[lane].heap.remove(at: index)
         case .aside, .resting:
             takeOut(place, index)
+        }
+    }
+
+    /// Returns whether an item is at its place; for assertions.
+    private func isThere(_ item: TimerReference<Node>) -> Bool {
+        let (place, index, lane) = item.position
+        return switch place {
+        case .heap: lanes[lane].heap[index].item.address == item.address
+        case .called: called?.address == item.address && lanes[lane].heap[index].item.address == item.address
+        case .aside: aside[index].item.address == item.address
+        case .resting: resting[index].address == item.address
         }
     }
 
@@ -295,6 +321,10 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     ) -> CallToken {
         if !knowsLane(for: modes) { findLane(for: modes, common: common) }
         let lane = laneOfLastModes
+        assert(
+            lanes[lane].membership == Membership.none.joining(modes, common: common),
+            "the lane found last is not for these modes")
+        assert(date <= latest, "a call is late before it is due")
         lanes[lane].members += 1
         let (slot, token) = calls.insert(consume block, label, origin, at: date, lane: lane, order: takeOrder())
         lanes[lane].heap.insert(.init(deadline: latest, item: TimerReference(slot)))
@@ -320,7 +350,9 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         let order = takeOrder()
         // The entry in the heap is not read: that is another line of the cache.
         if date >= slot.pointee.date && slot.pointee.place == .heap {
-            assert(lanes[slot.pointee.lane].heap[Int(slot.pointee.index)].deadline <= date, "it had a tolerance")
+            assert(
+                lanes[slot.pointee.lane].heap[Int(slot.pointee.index)].deadline <= date,
+                "a call with a tolerance was moved")
             slot.pointee.laterOrder = order
             slot.pointee.date = date
         } else {
@@ -334,12 +366,15 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     /// Hands over a call found by ``popDue(from:in:at:before:)``. Its slot is in use until the call has been made.
     @inline(__always)
     mutating func beginCall(_ slot: CallTable.Reference) -> (block: () -> Void, token: CallToken) {
+        assert(slot.pointee.block != nil, "a call begins that was made or cancelled")
         slot.pointee.index = CallSlot.indexOfCalled
         return (slot.pointee.block.take()!, calls.token(of: slot))
     }
 
     @inline(__always)
     mutating func endCall(_ slot: CallTable.Reference, _ token: CallToken) {
+        assert(slot.pointee.isBeingCalled, "a call ends that has not begun")
+        assert(lanes[slot.pointee.lane].members > 0, "a lane loses more members than it has")
         lanes[slot.pointee.lane].members -= 1
         _ = calls.remove(slot, token)
     }
@@ -366,6 +401,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
 
     @inline(never)
     private mutating func takeOutCalled(_ node: UnownedReference<Node>) {
+        assert(node.with { $0.queuePlace } == .called, "a node leaves its call that is not in one")
         takeOut(TimerReference(node))
         rest(node)
     }
@@ -400,6 +436,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     mutating func popDue(
         from lane: Int, in mode: RunLoop.Mode, at now: RunLoop.Instant, before mark: UInt64
     ) -> (item: TimerReference<Node>, deadline: RunLoop.Instant)? {
+        assert(isDue(lane, at: now), "a node is taken before it is due")
         let top = lanes[lane].heap.top
         guard called == nil, top.item.laterOrder == 0, top.item.queueOrder < mark,
             joined(top.item, mode, before: mark)
@@ -422,6 +459,7 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
         if let called { return takeOutCalled(called) }
         let top = lanes[lane].heap.top
         guard top.item.laterOrder == 0 else { return settleTop(of: lane) }
+        assert(top.item.position.index == 0, "the top of a heap does not know its place")
         lanes[lane].heap.removeTop()
         top.item.setPlace(.aside)
         top.item.setIndex(aside.count)
@@ -495,6 +533,9 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     @inline(never)
     private mutating func settleTop(of lane: Int) {
         while lanes[lane].heap.top.item.laterOrder != 0 {
+            assert(
+                lanes[lane].heap.top.item.laterOrder < nextOrder,
+                "an item was postponed with an order that was not taken")
             lanes[lane].heap.move(at: 0, to: lanes[lane].heap.top.item.settle())
         }
     }
@@ -547,6 +588,8 @@ struct TimerQueue<Node: TimerQueueNode>: ~Copyable {
     func checkInvariants() {
         precondition(called.map { $0.with { $0.queuePlace == .called } } ?? true, "a node is not being called any more")
         precondition(laneIndex.count == lanes.count, "the index of lanes has lost count")
+        laneIndex.checkInvariants()
+        calls.checkInvariants()
         for lane in lanes.indices {
             let membership = lanes[lane].membership
             let found = laneIndex.find(membership.word) { lanes[$0].membership == membership }

@@ -44,6 +44,7 @@ enum TimerQueuePlace: UInt8 {
 extension TimerQueueNode {
     @inline(__always)
     func setPlace(_ place: TimerQueuePlace, _ index: Int) {
+        assert(index >= 0 && index <= Int(Int32.max), "an index does not fit its bits")
         queuePlace = place
         queueIndex = Int32(truncatingIfNeeded: index)
     }
@@ -51,11 +52,15 @@ extension TimerQueueNode {
     @inline(__always)
     var lane: Int {
         get { Int(queueLane) }
-        set { queueLane = UInt16(truncatingIfNeeded: newValue) }
+        set {
+            assert(newValue >= 0 && newValue <= Int(UInt16.max), "a lane does not fit its bits")
+            queueLane = UInt16(truncatingIfNeeded: newValue)
+        }
     }
 
     @inline(__always)
     func noteArmed(at deadline: RunLoop.Instant, _ order: UInt64) {
+        assert(order != 0, "a node is armed without an order")
         queueOrder = order
         laterOrder = 0
         hasTolerance = earliest < deadline

@@ -6,6 +6,7 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
     @inline(__always)
     init(_ node: UnownedReference<Node>) {
         word = UInt(bitPattern: node.address)
+        assert(word & 1 == 0, "the address of an object is odd")
     }
 
     @inline(__always)
@@ -20,12 +21,16 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
     var call: CallTable.Reference? { isCall ? slot : nil }
 
     @inline(__always)
-    private var slot: CallTable.Reference { CallTable.Reference(bitPattern: word & ~1).unsafelyUnwrapped }
+    private var slot: CallTable.Reference {
+        assert(isCall, "a node was taken for a call")
+        return CallTable.Reference(bitPattern: word & ~1).unsafelyUnwrapped
+    }
 
     /// The node, if the entry is not a call.
     @inline(__always)
     var node: UnownedReference<Node> {
-        UnownedReference(address: UnsafeRawPointer(bitPattern: word).unsafelyUnwrapped)
+        assert(!isCall, "a call was taken for a node")
+        return UnownedReference(address: UnsafeRawPointer(bitPattern: word).unsafelyUnwrapped)
     }
 
     var address: UnsafeRawPointer { UnsafeRawPointer(bitPattern: word).unsafelyUnwrapped }
@@ -82,6 +87,7 @@ struct TimerReference<Node: TimerQueueNode>: BitwiseCopyable {
 
     /// Returns the deadline to which the item was postponed, and notes that the item now waits for it.
     func settle() -> RunLoop.Instant {
+        assert(laterOrder != 0, "an item is settled that was not postponed")
         let deadline = isCall ? slot.pointee.date : node.with { $0.deadline }
         noteArmed(at: deadline, laterOrder)
         return deadline

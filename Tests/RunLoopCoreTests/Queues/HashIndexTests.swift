@@ -29,6 +29,7 @@ struct HashIndexTests {
                     index.remove(place, word)
                 }
             }
+            if step % 64 == 0 { index.checkInvariants() }
             guard let place = words.indices.randomElement(using: &generator) else { continue }
             let found = words[place].flatMap { word in index.find(word) { $0 == place } }
             guard found == (words[place] == nil ? nil : place), index.count == words.count(where: { $0 != nil }) else {
