@@ -48,11 +48,13 @@ extension RunLoop {
     private func performBatch(in mode: Mode, isCommon: Bool) -> Bool {
         guard var batch = blocks.takeBatch(of: mode, isCommon: isCommon) else { return false }
         let total = batch.count
+        assert(total > 0, "a batch has no blocks")
         var turn = Turn()
         while let block = batch.popFirst() {
             dispatch(Callee(.block, nil, block.origin)) { block.body(self) }
             if turn.isOver(in: self) && batch.count > 0 && !innermostRun!.isStopped { break }
         }
+        assert(batch.count < total, "a turn has run none of its blocks")
         statistics.blocks += total - batch.count
         blocks.putBack(batch)
         return true

@@ -18,6 +18,7 @@ extension RunLoop {
     private func pass(afterHostsSleep: Bool) -> RunResult? {
         let run = innermostRun!
         let mode = run.mode
+        assert(mail.isEmpty, "mail was collected that has not been opened")
         isWakeUpPending = false
         statistics.passes += 1
         var (didWork, handledSource) = (false, false)
@@ -53,6 +54,7 @@ extension RunLoop {
             outcome = driver.wait(until: sleeps ? wakeTime! : .distantPast, into: ready)
             if sleeps { mailbox.wakeUp() }
         }
+        assert(outcome == .woke || ready.isEmpty, "a wait found descriptors, and yet nothing can happen")
         let slept = sleeps || afterHostsSleep
         if announcesSleep || afterHostsSleep { notify(.afterWaiting, in: mode) }
 
@@ -68,6 +70,7 @@ extension RunLoop {
         var fired = 0
         while let lane = timers.dueLane(in: mode, at: now) {
             guard let due = timers.popDue(from: lane, in: mode, at: now, before: mark) else { continue }
+            assert(due.item.earliest <= now, "an item fires before its date")
             statistics.lateness.record(nanoseconds: recentTime().nanoseconds &- due.deadline.nanoseconds)
             if fire(due.item) { fired += 1 }
         }
@@ -79,6 +82,7 @@ extension RunLoop {
         if !blocks.isEmpty && performBlocks(in: mode) { didWork = true }
         didWork = didWork || handledSource || fired > 0
 
+        assert(innermostRun?.number == run.number, "the pass is of another run than the innermost one")
         // 9. Leave? In CFRunLoop's order.
         if handledSource && run.returnsAfterSource { return .handledSource }
         if run.isPoll || hasReached(run.limit, passTime: now, didWork: didWork) { return .timedOut }

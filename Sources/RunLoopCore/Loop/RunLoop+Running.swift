@@ -157,6 +157,7 @@ extension RunLoop {
 
     @inline(__always)
     private func endRun() {
+        assert(innermostRun != nil, "a run ends that has not begun")
         innermostRun = outerRuns.isEmpty ? nil : outerRuns.removeLast()
         innermostRunChanged()
     }
@@ -191,6 +192,7 @@ extension RunLoop {
             outerRuns.count < Self.deepestNesting,
             "\(Self.deepestNesting) runs of a loop are nested in another, each in a callback of the one before; "
                 + "let a callback return before it is called again, or end its run")
+        assert(run.number > outerRuns.last?.number ?? 0, "a run is nested in a later one")
         outerRuns.append(run)
     }
 
@@ -244,6 +246,7 @@ extension RunLoop {
         mailbox.collect(into: &mail, closing: isClosing)
         blocks.append(contentsOf: &mail.blocks)
         while let job = mail.jobs.popFirst() { job.executor.take(job.job, by: job.way, in: self) }
+        assert(mail.blocks.isEmpty && mail.jobs.isEmpty, "mail was left in the buffer for it")
         guard !mail.requests.isEmpty else { return }
         var requests: [Mail<RunLoop>.Request] = []
         swap(&requests, &mail.requests)
@@ -263,6 +266,7 @@ extension RunLoop {
     /// next one.
     private func stop(activation number: UInt64) {
         if let index = outerRuns.lastIndex(where: { $0.number == number }) {
+            assert(innermostRun != nil, "runs are nested in none")
             outerRuns[index].isStopped = true
         } else if innermostRun != nil {
             innermostRun!.isStopped = true

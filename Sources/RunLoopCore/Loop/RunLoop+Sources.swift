@@ -66,6 +66,7 @@ extension RunLoop {
     /// Ends the watch of a descriptor that was found ready and cannot be served.
     func park(_ source: Source) {
         guard source.parkedIndex == nil, let token = source.token else { return }
+        assert(source.isIn(self), "a source of another loop is parked here")
         driver.unwatch(token)
         parked.insert(source)
         statistics.parks += 1

@@ -111,6 +111,7 @@ extension RunLoop {
             loop.hostWait = (mode, loop.innermostRun?.number)
             date = loop.dateOfWork(in: mode)
             if date != .distantPast, !loop.mailbox.fallAsleep() { date = .distantPast }
+            assert(date != .distantPast || !loop.mailbox.isAsleep, "a loop with work to do is said to sleep")
             loop.driver.setAlarm(to: date)
             loop.noticesUse = date != .distantPast
         }

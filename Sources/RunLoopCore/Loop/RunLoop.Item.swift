@@ -110,6 +110,7 @@ extension RunLoop {
         /// Calls the handler if no other thread has stopped the item.
         @inline(__always)
         final func call(in loop: RunLoop?, _ handler: () -> Void) -> Bool {
+            assert(!isCalling, "an item is called within its own call")
             isCalling = true
             defer { isCalling = false }
             guard let link = extras?.link else {
@@ -205,6 +206,7 @@ extension RunLoop {
         }
 
         override func withdraw(from loop: RunLoop) {
+            assert(isIn(loop), "an item leaves a loop that it is not in")
             homeChanged(to: nil)
             loop.timers.unregister(self)
             UnownedReference(self).release()
@@ -221,6 +223,7 @@ extension RunLoop {
         final override var membership: Membership { modes }
 
         override func setMembership(_ membership: Membership, in loop: RunLoop) {
+            assert(home == nil || isIn(loop), "the modes of an item are those of another loop")
             let old = modes
             modes = membership
             if old.isEmpty && !membership.isEmpty {
@@ -245,6 +248,7 @@ extension RunLoop {
 
         /// Adds the item to the state of one of its modes.
         private final func join(_ state: inout ModeState) {
+            assert(!state.observers.contains { $0 === self }, "an observer joins a mode twice")
             if keepsAlive { state.keepAliveCount += 1 }
             guard !observedActivities.isEmpty else { return }
             let index = state.observers.firstIndex { $0.place > place } ?? state.observers.endIndex
@@ -253,6 +257,10 @@ extension RunLoop {
         }
 
         private final func leave(_ state: inout ModeState) {
+            assert(!keepsAlive || state.keepAliveCount > 0, "a mode has lost count of what keeps it alive")
+            assert(
+                observedActivities.isEmpty || state.observers.contains { $0 === self },
+                "an observer leaves a mode that it is not in")
             if keepsAlive { state.keepAliveCount -= 1 }
             guard !observedActivities.isEmpty else { return }
             state.observers.removeAll { $0 === self }

@@ -78,6 +78,7 @@ extension RunLoop {
 
         private final func takeCall(in loop: RunLoop) -> Bool {
             guard let end = window!.take(at: loop.now) else { return true }
+            assert(isIn(loop), "a source is held back in a loop that it is not in")
             if alarm == nil {
                 alarm = Alarm(origin: origin) { [unowned self, unowned loop] in mayBeCalledAgain(in: loop) }
             }
@@ -107,6 +108,7 @@ extension RunLoop {
         func set(to date: Instant, in loop: RunLoop, _ membership: Membership) {
             self.date = date
             setMembership(membership, in: loop)
+            assert(isIn(loop), "an alarm is set in a loop that it is not in")
             loop.timers.arm(self, at: date, order: loop.timers.takeOrder())
         }
 

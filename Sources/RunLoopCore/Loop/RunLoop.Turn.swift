@@ -11,6 +11,7 @@ extension RunLoop {
         /// Counts a call, and returns whether the turn is over.
         @inline(__always)
         mutating func isOver(in loop: RunLoop) -> Bool {
+            assert(count < nextLook, "a turn has missed its look at the clock")
             count &+= 1
             return count == nextLook && look(in: loop)
         }

@@ -174,7 +174,8 @@ public final class RunLoop {
         let (timed, calls) = timers.removeAll()
         for item in timed { item.homeChanged(to: nil) }
         let untimed = allUntimedItems()
-        for item in untimed { item.setMembership(.none, in: self) }
+        // One that leaves may have others leave: a relay closes both of its streams.
+        for item in untimed where item.isIn(self) { item.setMembership(.none, in: self) }
         for item in timed { item.loopEnded() }
         for item in untimed { item.loopEnded() }
         for call in calls where call.label == .sleep { call.block() }
@@ -349,12 +350,15 @@ public final class RunLoop {
     func keep(_ item: UntimedItem) {
         lastItemNumber += 1
         item.number = lastItemNumber
+        assert(untimedItems[ObjectIdentifier(item)] == nil, "an item joins its first mode twice")
         untimedItems[ObjectIdentifier(item)] = item
         if !item.observedActivities.isEmpty { observerCount += 1 }
     }
 
     /// Releases an item that has left its last mode.
     func letGo(_ item: UntimedItem) {
+        assert(untimedItems[ObjectIdentifier(item)] === item, "an item leaves a loop that does not keep it")
+        assert(item.observedActivities.isEmpty || observerCount > 0, "the loop has lost count of its observers")
         untimedItems[ObjectIdentifier(item)] = nil
         if !item.observedActivities.isEmpty { observerCount -= 1 }
     }
@@ -365,6 +369,8 @@ public final class RunLoop {
     /// Traps unless the loop's structures agree with one another; for tests.
     @_spi(Ports) public func checkInvariants() {
         timers.checkInvariants()
+        blocks.checkInvariants()
+        parked.checkInvariants()
         for source in descriptors.all {
             precondition(source.token.flatMap { descriptors[$0] }?.object === source, "a source lost its token")
             let isParked = parked.all.contains { $0 === source }

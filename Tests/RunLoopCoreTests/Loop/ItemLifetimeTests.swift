@@ -148,6 +148,19 @@ struct ItemLifetimeTests {
         }
     }
 
+    @Test("an item that another one removes at the end of the loop leaves the loop once")
+    func removedAtEnd() {
+        withSimulation { simulation in
+            let loop = simulation.loop
+            let (source, observer) = (CustomSource(), Observer(activities: .entry) { _, _ in })
+            source.cancelHandler = { _, _ in observer.invalidate() }
+            loop.add(source, forMode: .default)
+            loop.add(observer, forMode: .default)
+            loop.tearDown()
+            #expect(loop.observerCount == 0)
+        }
+    }
+
     @Test("a remote stops any item from another thread", arguments: makers)
     func remote(maker: Maker) throws {
         try withSimulation { simulation in
