@@ -275,6 +275,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
             arm(in: loop)
             return false
         }
+        assert(lost >= 0, "fewer than no frames were dropped")
         droppedFrames = lost
         totalDroppedFrames += lost
         timestamp = schedule.frames.date(of: frame)
@@ -303,6 +304,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
     }
 
     private func arm(in loop: RunLoop) {
+        assert(isIn(loop), "a link is armed in a loop that it is not in")
         if let source = schedule.frames.source {
             silenceEnd = source.silenceEnd
             guard silenceEnd < .distantFuture else { return loop.timers.disarm(self) }

@@ -44,6 +44,8 @@ struct FrameSchedule {
     ///   links.
     mutating func take(at now: RunLoop.Instant) -> (frame: Int64, lost: Int)? {
         let frame = frames.frame(at: now)
+        assert(frame >= aim || frames.source != nil, "a frame is shown before its time")
+        assert(step > 0, "every frame is a turn at most")
         if frame > aim && !isPutOff && frames.source == nil {
             isPutOff = true
             aim = frames.frame(after: now)
@@ -73,6 +75,7 @@ struct FrameSchedule {
     }
 
     private mutating func setTurn(_ frame: Int64) {
+        assert(divisor > 0, "every frame is a turn at most")
         (due, aim, step, isPutOff) = (frame, frame, divisor, false)
     }
 }

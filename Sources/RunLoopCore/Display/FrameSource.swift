@@ -92,6 +92,9 @@ public final class FrameSource {
         let timestamp = isAhead ? now : timestamp
         guard timestamp > self.timestamp else { return }
         frame += isCounting ? max(1, Int64(((timestamp - self.timestamp) / self.interval).rounded())) : 1
+        assert(
+            timestamp > self.timestamp && timestamp <= now + self.interval,
+            "a frame began before the last one, or is far ahead")
         isCounting = true
         self.timestamp = timestamp
         quietSince = now
@@ -115,6 +118,7 @@ public final class FrameSource {
     // MARK: Links
 
     func add(_ follower: any FrameFollower) {
+        assert(!followers.contains { $0 === follower }, "a link follows its frames twice")
         followers.append(follower)
         linksChanged()
     }

@@ -59,6 +59,7 @@ public final class CustomSource: RunLoop.Source {
     /// Calls the handler, and clears the mark first, so that the handler can signal again.
     override func serve(_ found: DescriptorEvents, in loop: RunLoop) -> Bool {
         guard let handler, passesLimit(in: loop) else { return false }
+        assert(signalNumber != 0, "a source was served that is not signalled")
         signalNumber = 0
         return serve(in: loop) { handler(self) }
     }

@@ -29,6 +29,7 @@ extension RunLoop {
         /// parks it.
         @inline(__always)
         final func due(of found: DescriptorEvents, in loop: RunLoop) -> DescriptorEvents? {
+            assert(token != nil, "a source was found ready that is not watched")
             let wanted = found.intersection(interest)
             guard !wanted.isEmpty else { return nil }
             guard passesLimit(in: loop) else {
@@ -41,6 +42,7 @@ extension RunLoop {
         // MARK: Watching
 
         fileprivate final func beginWatch(in loop: RunLoop) throws(DescriptorError) {
+            assert(token == nil && parkedIndex == nil, "a descriptor is watched twice for one source")
             let token = loop.descriptors.insert(self)
             do {
                 if interest.isEmpty {
@@ -58,6 +60,7 @@ extension RunLoop {
 
         private final func endWatch(in loop: RunLoop) {
             guard let token = token.take() else { return }
+            assert(loop.descriptors[token]?.object === self, "a token finds another source")
             if parkedIndex != nil {
                 loop.parked.remove(self)
             } else if !interest.isEmpty {
@@ -74,6 +77,8 @@ extension RunLoop {
 
         private final func watchAgain(in loop: RunLoop) {
             guard let token, !interest.isEmpty else { return }
+            assert(loop.descriptors[token]?.object === self, "a token finds another source")
+            assert(parkedIndex == nil, "a parked descriptor is watched")
             do {
                 try loop.driver.watch(descriptor, for: interest, token: token)
             } catch {

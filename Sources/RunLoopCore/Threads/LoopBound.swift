@@ -86,6 +86,7 @@ private final class BoundValues {
     private var boxes: [Int: AnyObject] = [:]
 
     func keep(_ box: AnyObject) {
+        assert(boxes[Int(bitPattern: UnownedReference(box).address)] == nil, "a value is bound twice")
         boxes[Int(bitPattern: UnownedReference(box).address)] = box
     }
 

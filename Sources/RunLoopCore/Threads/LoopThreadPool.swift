@@ -130,6 +130,8 @@ public final class LoopThreadPool: Sendable {
     /// Notes that a worker's handler has returned, and starts its next job.
     private func finish(_ worker: Int) {
         let next = state.withLock { state in
+            assert(state.workers[worker].isBusy, "a thread that rests has finished a job")
+            assert(state.workers.count <= maximumThreads, "a pool has too many threads")
             let next = state.waiting.popFirst()
             state.workers[worker].isBusy = next != nil
             return next

@@ -25,7 +25,10 @@ extension RunLoop {
 
     /// Adds the loop to the table of living loops, or removes it.
     func noteLiving(_ lives: Bool) {
-        RunLoop.livingLoops.withLock { $0[number] = lives ? UnownedReference(self) : nil }
+        RunLoop.livingLoops.withLock { loops in
+            assert((loops[number] == nil) == lives, "a loop begins or ends twice")
+            loops[number] = lives ? UnownedReference(self) : nil
+        }
     }
 
     /// Indicates whether the loop is the calling thread's.

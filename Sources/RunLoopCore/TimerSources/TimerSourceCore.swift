@@ -74,6 +74,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
 
         /// Returns the latest date at which to wake for the pending date.
         func deadline(isVirtual: Bool) -> RunLoop.Instant {
+            assert(leeway >= .zero, "an event may come before its date")
             guard leeway > .zero, !isVirtual else { return date }
             guard hasBegun, let period else { return date + leeway }
             return date + min(leeway, period / 2)
@@ -82,6 +83,7 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
         /// Moves to the first date after `now`, and returns the number of dates that have come.
         mutating func take(at now: RunLoop.Instant) -> Int {
             let dates = grid.datesPassed(at: now, fraction).saturatingAdding(1)
+            assert(dates > 0 && grid.date <= now, "an event is taken before its date")
             grid.advance(by: dates, &fraction)
             hasBegun = true
             return Int(dates)
@@ -289,6 +291,7 @@ extension TimerSourceCore {
 extension TimerSourceCore {
     /// Updates the loop's timer queue to match the state.
     private func update(in loop: RunLoop) {
+        assert(loop.mailbox === queue.home.mailbox, "a timer source is armed in another loop than its own")
         let (wish, unneeded, replaced) = withLock { state in
             state.isUpdatePosted = false
             defer { state.replaced = [] }
@@ -312,12 +315,14 @@ extension TimerSourceCore {
     }
 
     private func register(in loop: RunLoop) {
+        assert(home == nil || isIn(loop), "a timer source is in another loop than its own")
         guard home == nil else { return }
         homeChanged(to: loop)
         loop.timers.register(self, .everywhere)
     }
 
     private func arm(in loop: RunLoop, from earliest: RunLoop.Instant, at deadline: RunLoop.Instant) {
+        assert(earliest <= deadline, "an event is due before its date")
         register(in: loop)
         armed = (deadline, earliest)
         loop.timers.arm(self, at: deadline, order: loop.timers.takeOrder())
@@ -356,6 +361,7 @@ extension TimerSourceCore {
             break
         }
         let unneeded = withLock { state in
+            assert(callout == nil || state.isDelivering, "a delivery ends twice")
             state.isDelivering = false
             return Self.takeUnneeded(&state)
         }
@@ -365,6 +371,7 @@ extension TimerSourceCore {
     }
 
     private static func begin(_ state: inout State, at now: RunLoop.Instant, isAbandoned: Bool) -> Callout? {
+        assert(!state.isDelivering, "an event is delivered while another one is")
         state.isHandedOver = false
         guard !state.isHeldBack else { return nil }
         guard !state.isCancelled else {

@@ -46,9 +46,11 @@ final class TargetedCalls {
             place = Int(freePlaces.removeLast())
             entries[place] = entry
         }
+        assert(entries[place]?.call == call, "a call is not where it was put")
         places.insert(place, Self.word(call))
         ofTarget.append(place, Self.word(target))
         ofHash.append(place, hash)
+        assert(places.count + freePlaces.count == entries.count, "a place is neither in use nor free")
     }
 
     func remove(_ call: CallToken) {
@@ -58,6 +60,7 @@ final class TargetedCalls {
         ofHash.remove(place)
         // The argument is released only when everything is in order: its deinit may do anything.
         let entry = entries[place].take()
+        assert(entry?.call == call, "another call was removed")
         freePlaces.append(Int32(truncatingIfNeeded: place))
         if places.count == 0 {
             entries = Buffer()

@@ -164,6 +164,7 @@ open class Timeout: RunLoop.TimedItem {
 
     @inline(__always)
     final override func withdraw(from loop: RunLoop) {
+        assert(isIn(loop), "a timeout leaves a loop that it is not in")
         homeChanged(to: nil)
         loop.timers.unregister(self)
     }
@@ -176,6 +177,7 @@ open class Timeout: RunLoop.TimedItem {
         let wasCalled = dispatch(in: loop) { timeoutExpired() }
         // The call may have removed the timeout, and added it to another loop.
         home?.with { home in
+            assert(queuePlace == .resting, "a timeout was armed in its call")
             guard queueOrder != 0 else { return withdraw(from: home) }
             home.timers.arm(self, at: date, order: queueOrder)
         }

@@ -356,6 +356,7 @@ public final class Timer: RunLoop.TimedItem {
     }
 
     private func arm(in loop: RunLoop, order: UInt64) {
+        assert(isIn(loop) && !isCalling, "a timer is armed in its callback, or in another loop")
         own?.change = .none
         loop.timers.arm(self, at: deadline, order: order)
     }
@@ -387,6 +388,7 @@ public final class Timer: RunLoop.TimedItem {
     @inline(__always)
     private func countMissed(at now: RunLoop.Instant) -> Int64 {
         let passed = grid.datesPassed(at: now, own?.fraction)
+        assert(passed >= 0, "fewer than no dates were missed")
         missedFires = Int((own?.lostDates ?? 0).saturatingAdding(passed))
         return passed
     }
@@ -397,6 +399,8 @@ public final class Timer: RunLoop.TimedItem {
         var fraction = own?.fraction
         let passed = grid.datesPassed(at: now, fraction)
         grid.advance(by: passed.saturatingAdding(1), &fraction)
+        assert(grid.date > now || grid.date == .distantFuture, "the next date of a timer has passed")
+        assert(passed >= counted, "dates that have passed are to come again")
         guard passed != counted || extras != nil else { return }
         madeOwn.lostDates = passed - counted
         madeOwn.fraction = fraction

@@ -27,6 +27,7 @@ struct Grid {
         let (whole, step) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         let (sum, overflowed) = scaled.addingReportingOverflow(whole)
         guard !overflow, !overflowed else { return (Grid(date: date, period: .max), nil) }
+        assert(sum > 0 && step >= 0, "a grid needs a period")
         return (Grid(date: date, period: sum), step == 0 ? nil : Fraction(step: step))
     }
 
@@ -43,6 +44,7 @@ struct Grid {
 
     @inline(never)
     private func datesPassedExactly(at now: RunLoop.Instant, _ fraction: Fraction) -> Int64 {
+        assert(0..<1_000_000_000 ~= fraction.rest, "the rest of a date is a nanosecond or more")
         // Date k is ⌊date + k × period⌋: it has come once k × period is less than the distance to the next nanosecond.
         guard now >= date else { return 0 }
         let nanoseconds = Int128(now.nanoseconds) - Int128(date.nanoseconds) + 1
@@ -52,6 +54,7 @@ struct Grid {
 
     @inline(__always)
     mutating func advance(by dates: Int64, _ fraction: inout Fraction?) {
+        assert(dates >= 0, "a grid does not go back")
         let (distance, overflow) = period.multipliedReportingOverflow(by: dates)
         guard fraction == nil, !overflow else { return advanceExactly(by: dates, &fraction) }
         date = RunLoop.Instant(nanoseconds: date.nanoseconds.saturatingAdding(distance))
@@ -61,6 +64,7 @@ struct Grid {
     private mutating func advanceExactly(by dates: Int64, _ fraction: inout Fraction?) {
         let parts = Int128(fraction?.rest ?? 0) + Int128(fraction?.step ?? 0) * Int128(dates)
         fraction?.rest = Int64(parts % Self.billion)
+        assert(parts >= 0, "a fraction of a date is below zero")
         let distance = Int128(period) * Int128(dates) + parts / Self.billion
         date = RunLoop.Instant(nanoseconds: Int64(clamping: Int128(date.nanoseconds) + distance))
     }

@@ -74,6 +74,7 @@ public struct Histogram: Sendable, Hashable {
         var result = self
         for bucket in counts.indices { result.counts[bucket] -= earlier.counts[bucket] }
         result.count -= earlier.count
+        assert(result.count >= 0, "a histogram has no more durations than before")
         result.sum -= earlier.sum
         return result
     }
@@ -81,12 +82,14 @@ public struct Histogram: Sendable, Hashable {
     /// Returns the bucket of a duration. Up to 3 ns each number has its own bucket; beyond, the two bits after the
     /// first choose one of four.
     private static func bucket(of nanoseconds: Int64) -> Int {
+        assert(nanoseconds > 0, "zeros have no bucket")
         guard nanoseconds >= 4 else { return Int(nanoseconds) }
         let power = 63 - nanoseconds.leadingZeroBitCount
         return 4 * (power - 1) + Int(nanoseconds >> Int64(power - 2) & 3)
     }
 
     private static func upperBound(of bucket: Int) -> Duration {
+        assert(0..<4 * 64 ~= bucket, "there is no such bucket")
         guard bucket >= 4 else { return .nanoseconds(bucket) }
         let (power, quarter) = (bucket / 4 + 1, bucket % 4)
         guard power < 62 else { return .nanoseconds(Int64.max) }

@@ -77,6 +77,7 @@ private struct ModesBeyond: Sendable, Hashable, BitwiseCopyable {
     }
 
     init(_ ids: Set<Int>) {
+        assert(ids.allSatisfy { $0 >= 64 }, "a mode that has a bit of its own is among those beyond")
         number = Self.table.withLock { table in
             if let number = table.numbers[ids] { return number }
             table.sets.append(ids)

@@ -36,6 +36,7 @@ package struct RateWindow {
         if let end = end(at: now) { return end }
         if hasPassed(at: now) { (begin, calls) = (now, 0) }
         calls += 1
+        assert(calls <= limit.burst, "a limit lets too many calls pass")
         return nil
     }
 

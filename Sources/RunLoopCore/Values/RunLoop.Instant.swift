@@ -106,6 +106,7 @@ extension FixedWidthInteger {
     /// Returns the quotient by a divisor above zero, rounded down.
     @inlinable
     @_spi(Ports) public func dividedRoundingDown(by divisor: Self) -> Self {
+        assert(divisor > 0, "a divisor below zero rounds up")
         let (quotient, rest) = quotientAndRemainder(dividingBy: divisor)
         return rest < 0 ? quotient - 1 : quotient
     }

@@ -31,6 +31,7 @@ extension RunLoop {
         }
 
         init(id: Int) {
+            assert(id >= 0, "a mode has no number")
             self.id = id
         }
 

@@ -21,6 +21,7 @@ extension RunLoop {
         ///   - line: the line, as `#line` gives it.
         public init(file: StaticString = #fileID, line: UInt32 = #line) {
             require(file.hasPointerRepresentation, "the file of an origin is what #fileID says")
+            assert(UInt(bitPattern: file.utf8Start) >> 48 == 0, "the address of a literal has more than 48 bits")
             bits = UInt64(UInt(bitPattern: file.utf8Start)) | UInt64(min(line, 0xffff)) << 48
         }
 

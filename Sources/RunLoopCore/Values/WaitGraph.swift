@@ -15,6 +15,7 @@
         var found: [[Int]] = []
         for start in rest.keys.sorted() where rest[start] != nil {
             guard let cycle = shortestCycle(from: start, among: rest) else { continue }
+            assert(cycle.min() == start && cycle.first == start, "a cycle begins with its first task")
             for task in cycle { rest[task] = nil }
             found.append(cycle)
         }
@@ -30,6 +31,7 @@
         while let task = free.popLast() {
             for waiter in waiting[task, default: []] {
                 counts[waiter]! -= 1
+                assert(counts[waiter]! >= 0, "a task waits for fewer others than it should")
                 if counts[waiter] == 0 { free.append(waiter) }
             }
         }

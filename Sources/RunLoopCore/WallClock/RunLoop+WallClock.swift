@@ -20,6 +20,7 @@ private final class WallClockSource: RunLoop.Source {
     override func setMembership(_ membership: Membership, in loop: RunLoop) {
         super.setMembership(membership, in: loop)
         if let token, membership.isEmpty {
+            assert(loop.descriptors[token]?.object === self, "a token finds another source")
             loop.driver.unwatch(token)
             loop.descriptors.remove(token)
             self.token = nil

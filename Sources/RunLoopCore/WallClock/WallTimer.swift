@@ -99,6 +99,7 @@ public final class WallTimer: RunLoop.TimedItem {
 
     /// Finds the next date, and arms the timer for it. Without one, the timer is invalidated.
     private func armForNext(in loop: RunLoop) {
+        assert(isIn(loop) && !isCalling, "a timer is armed in its callback, or in another loop")
         let last = reference(at: loop.wallTime)
         lastDate = last
         fireDate = next(after: last)
@@ -148,6 +149,7 @@ public final class WallTimer: RunLoop.TimedItem {
 
     /// Passes over the dates that have come, and returns the date to fire for; `nil` if there is none.
     private func takeDate(_ date: RunLoop.WallTime, at now: RunLoop.WallTime) -> RunLoop.WallTime? {
+        assert(date <= now, "a date is taken before it has come")
         let last = missedDates == .runEach ? date : passDates(from: date, to: now)
         lastDate = last
         if missedDates == .skip && last + grace < now {
@@ -172,11 +174,13 @@ public final class WallTimer: RunLoop.TimedItem {
     /// Returns the last date up to `now`, of which `date` is one, by halving the time in between: at most 63 calls of
     /// the schedule.
     private func lastDate(from date: RunLoop.WallTime, to now: RunLoop.WallTime) -> RunLoop.WallTime {
+        assert(date <= now, "a date is looked for among those to come")
         // No date is after `end`.
         var (last, end) = (date, now)
         while last < end {
             let sum = Int128(last.nanoseconds) + Int128(end.nanoseconds)
             let middle = RunLoop.WallTime(nanoseconds: Int64(sum >> 1))
+            assert(middle >= last && middle < end, "a search does not end")
             if let next = next(after: middle), next <= now { last = next } else { end = middle }
         }
         return last

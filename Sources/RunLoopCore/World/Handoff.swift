@@ -7,7 +7,8 @@ internal import Glibc
     private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     public init() {
-        sem_init(semaphore, 0, 0)
+        let status = sem_init(semaphore, 0, 0)
+        assert(status == 0, "a semaphore was not made: \(errno)")
     }
 
     deinit {
@@ -17,7 +18,8 @@ internal import Glibc
 
     /// Lets the waiting thread continue, or the next one to wait.
     public func signal() {
-        sem_post(semaphore)
+        let status = sem_post(semaphore)
+        assert(status == 0, "a signal was lost: \(errno)")
     }
 
     public func wait() {

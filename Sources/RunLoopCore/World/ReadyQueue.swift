@@ -32,16 +32,21 @@
     public var count: Int { end - head }
 
     /// The entry at the given offset from the front.
-    public subscript(index: Int) -> (token: SourceToken, events: DescriptorEvents) { entries[head + index] }
+    public subscript(index: Int) -> (token: SourceToken, events: DescriptorEvents) {
+        assert(index >= 0 && index < count, "the queue of ready descriptors was read beyond its end")
+        return entries[head + index]
+    }
 
     public func append(_ token: SourceToken, _ events: DescriptorEvents) {
         if end == capacity { makeRoom() }
+        assert(end < capacity, "a descriptor was added beyond the memory of the queue")
         (entries + end).initialize(to: (token, events))
         end &+= 1
     }
 
     @inline(never)
     private func makeRoom() {
+        assert(end == capacity, "the queue of ready descriptors has room")
         let more = UnsafeMutablePointer<Entry>.allocate(capacity: 2 * capacity)
         more.moveInitialize(from: entries, count: end)
         entries.deallocate()
@@ -59,6 +64,7 @@
 
     public func popFirst() -> (token: SourceToken, events: DescriptorEvents)? {
         guard head < end else { return nil }
+        assert(end <= capacity, "the queue of ready descriptors ends beyond its memory")
         let entry = entries[head]
         head &+= 1
         if head == end { (head, end) = (0, 0) }
