@@ -24,6 +24,7 @@ struct FlightEvent {
     let words: (UInt64, UInt64, UInt64)
 
     init(_ kind: Kind, at time: RunLoop.Instant, name: UInt32 = 0, mode: UInt16 = 0, depth: Int, value: Int64 = 0) {
+        assert(depth >= 0, "more calls have ended than begun")
         let depth = UInt64(truncatingIfNeeded: min(depth, 255))
         words = (
             UInt64(bitPattern: time.nanoseconds),

@@ -93,6 +93,7 @@ final class FlightLog {
     func callEnds(at now: RunLoop.Instant) {
         if moved != nil { writeMoved() }
         guard let begin = begins.pop() else { return }
+        assert(now >= begin, "a call ends before it has begun")
         last = now
         let duration = now.nanoseconds &- begin.nanoseconds
         write(.callEnded, value: duration)
@@ -180,6 +181,7 @@ private struct Begins: ~Copyable {
 
     mutating func push(_ date: RunLoop.Instant) {
         if count == capacity { grow() }
+        assert(count < capacity, "a date was added beyond the memory for it")
         dates[count] = date
         count &+= 1
     }

@@ -63,7 +63,8 @@ final class FlightMemory: Sendable {
     }
 
     private func word(at offset: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
-        (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
+        assert(offset >= 0 && offset % 8 == 0 && offset <= size, "a word is not in the memory of a flight")
+        return (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
 
     subscript(field: Field) -> UInt64 {
@@ -94,6 +95,7 @@ final class FlightMemory: Sendable {
         @inline(__always)
         mutating func write(_ event: FlightEvent) {
             let (place, count) = (next, written &+ 1)
+            assert(place >= start && place + 3 <= end, "an event is not in the ring")
             place[0].store(event.words.0, ordering: .relaxed)
             place[1].store(event.words.1, ordering: .relaxed)
             place[2].store(event.words.2, ordering: .relaxed)
@@ -104,6 +106,7 @@ final class FlightMemory: Sendable {
 
     /// Writes bytes, eight at a time, into a part that is not counted yet.
     func write(_ bytes: [UInt8], at offset: Int) {
+        assert(offset + bytes.count <= size, "text goes beyond the memory of a flight")
         for start in stride(from: 0, to: bytes.count, by: 8) {
             var value: UInt64 = 0
             for (index, byte) in bytes[start..<min(start + 8, bytes.count)].enumerated() {

@@ -18,11 +18,13 @@ package final class FlightMeter {
     }
 
     package func addInput(_ count: Int) {
+        assert(count > 0, "no bytes were received")
         guard received | sent != 0 else { return addFirst(input: count, output: 0) }
         received &+= UInt32(truncatingIfNeeded: count)
     }
 
     package func addOutput(_ count: Int) {
+        assert(count > 0, "no bytes were sent")
         guard received | sent != 0 else { return addFirst(input: 0, output: count) }
         sent &+= UInt32(truncatingIfNeeded: count)
     }

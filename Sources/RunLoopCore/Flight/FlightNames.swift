@@ -118,6 +118,7 @@ struct FlightNames {
         guard used + bytes.count <= room else { return nil }
         memory.write(bytes, at: FlightMemory.pageSize + used)
         memory[.namesUsed] = UInt64(used + bytes.count)
+        assert(numbers[key] == nil && bytes.count % 8 == 0, "a name is written twice, or not in words")
         let number = UInt32(numbers.count)
         numbers[key] = number
         return number

@@ -24,6 +24,7 @@
     public override var purpose: String? { "waits for an operation to complete" }
 
     public override func begin(in loop: RunLoop) {
+        assert(start != nil && value == nil, "an operation begins twice")
         let call = Call(self)
         cancel = start?({ call.complete($0) })
         start = nil

@@ -50,6 +50,7 @@ extension RunLoop {
         }
 
         private func schedule(in loop: RunLoop) {
+            assert(running == nil && !jobs.isEmpty, "a turn is scheduled within a job, or for none")
             if home == nil && !loop.hasEnded {
                 setMembership(Membership.none.joining(modes, common: loop.commonModes), in: loop)
             }
@@ -59,6 +60,7 @@ extension RunLoop {
 
         /// Runs the waiting jobs and jobs that they add, up to the limit of a turn.
         private func runTurn(in loop: RunLoop) {
+            assert(isScheduled && running == nil, "a turn of jobs was not asked for, or is within a job")
             isScheduled = false
             var turn = Turn()
             while let entry = takeNext(in: loop) {
@@ -85,6 +87,7 @@ extension RunLoop {
         private func moveChosenFirst(in loop: RunLoop) -> Bool {
             guard let schedule = loop.schedule else { return true }
             guard let place = schedule.nextJob(of: (0..<jobs.count).map { jobs[$0].job }) else { return false }
+            assert(place >= 0 && place < jobs.count, "a schedule has chosen a job that does not wait")
             jobs.moveFirst(from: place)
             return true
         }
@@ -109,6 +112,7 @@ extension RunLoop {
         // the loop.
         @inline(__always)
         private func run(_ entry: Entry, in loop: RunLoop) {
+            assert(running == nil, "a job runs within another one of its executor")
             let outer = loop.jobItem
             loop.jobItem = UnownedReference(self)
             running = entry
@@ -126,6 +130,8 @@ extension RunLoop {
                     job.runSynchronously(isolatedTo: executors.serial, taskExecutor: executors.own)
                 }
             }
+            assert(running.map { $0.job == entry.job } == true, "another job has ended")
+            assert(loop.jobItem?.address == UnownedReference(self).address, "the job of another executor has ended")
             running = nil
             loop.jobItem = outer
             loop.statistics.jobs += 1

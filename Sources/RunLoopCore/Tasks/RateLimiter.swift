@@ -53,6 +53,7 @@ public final class RateLimiter {
         try await turn.wait()
         remove(turn)
         passes.append(loop.now)
+        assert(passes.count <= limit.burst, "a limit lets too many tasks pass")
         callFirst()
     }
 
@@ -66,6 +67,7 @@ public final class RateLimiter {
         if loop.hasEnded { return endAll() }
         guard let turn = first, turn.isWaiting, !loop.timers.isPending(alarm) else { return }
         guard !hasRoom(at: loop.now) else { return turn.end() }
+        assert(passes.count >= limit.burst, "a task waits, and there is room for it")
         let date = passes[0] + limit.interval
         alarm = loop.add({ [self] in oldestLeft() }, .sleep, Self.origin, modes, at: date, until: date)
     }
@@ -85,6 +87,8 @@ public final class RateLimiter {
     // MARK: The line
 
     private func remove(_ turn: Turn) {
+        assert(
+            turn.previous.map { $0.next === turn } ?? (first === turn), "a turn is removed that is not in the line")
         turn.next?.previous = turn.previous
         if last === turn { last = turn.previous }
         if let previous = turn.previous { previous.next = turn.next } else { first = turn.next }

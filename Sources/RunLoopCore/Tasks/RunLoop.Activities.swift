@@ -106,6 +106,7 @@ extension RunLoop {
             override var purpose: String? { "waits for a point of the loop's run" }
 
             func keep(_ event: Event) {
+                assert(events.count <= limit, "more activities are kept than the limit allows")
                 if events.count < limit { events.append(event) } else { missed += 1 }
             }
 

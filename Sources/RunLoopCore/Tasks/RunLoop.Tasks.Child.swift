@@ -21,6 +21,7 @@ extension RunLoop.Tasks {
         }
 
         private func end(with result: Result<Success, any Error>) {
+            assert(self.result == nil, "a task ends twice")
             self.result = result
             if case .failure(let error) = result { member.error = error }
         }

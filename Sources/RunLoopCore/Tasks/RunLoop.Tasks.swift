@@ -201,7 +201,10 @@ extension RunLoop {
             }
             call?.cancel()
             call = nil
-            state.withLock { $0.hasEnded = true }
+            state.withLock { state in
+                assert(state.members.isEmpty && !state.hasEnded, "a scope ends twice, or before its tasks")
+                state.hasEnded = true
+            }
             if loop.isInstalled { limit.outer?.notice() }
         }
 

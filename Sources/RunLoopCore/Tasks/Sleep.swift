@@ -23,6 +23,7 @@ final class Sleep: TaskWait, @unchecked Sendable {
 
     // The block captures nothing else, and so needs no allocation.
     override func begin(in loop: RunLoop) {
+        assert(deadline <= latest, "a sleep ends at the latest before it is due")
         loop.noticeUse()
         let latest = loop.isVirtual ? deadline : latest
         call = loop.add({ [self] in awake() }, .sleep, Self.origin, modes, at: deadline, until: latest)
@@ -51,6 +52,7 @@ final class SleepPool: Sendable {
     func take() -> Sleep? { unused.withLock { $0?.popLast() } }
 
     func putBack(_ sleep: Sleep) {
+        assert(!sleep.isWaiting, "a sleep that has not ended was put back")
         unused.withLock { unused in
             if let count = unused?.count, count < Self.keptCount { unused!.append(sleep) }
         }

@@ -16,7 +16,10 @@ internal import CShims
     fileprivate static let all = Locked<[UInt: TaskLabel]>([:])
 
     static func set(_ label: TaskLabel?, for job: UnownedJob) {
-        all.withLock { $0[job.address] = label }
+        all.withLock { labels in
+            assert(label == nil || labels[job.address] == nil, "a task has the label of another")
+            labels[job.address] = label
+        }
     }
 }
 

@@ -24,6 +24,7 @@ final class TaskScope: Sendable {
 
     /// Notes that the task was started, and has not begun.
     func started(_ job: UnownedJob, _ label: TaskLabel) {
+        assert(task == nil, "a scope is of two tasks")
         task = job
         TaskLabel.set(label, for: job)
     }

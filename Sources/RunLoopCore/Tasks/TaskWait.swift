@@ -55,6 +55,7 @@ internal import Synchronization
     /// - Throws: the error that ended the wait; `CancellationError` if the task is cancelled; ``RunLoop/WaitError`` if
     ///   the loop has ended.
     public final nonisolated(nonsending) func wait() async throws {
+        assert(!isUsed, "two tasks wait with one object")
         isUsed = true
         defer { isUsed = false }
         (hasOpened, hasBegun, hasEndedEarly) = (false, false, false)
@@ -62,8 +63,10 @@ internal import Synchronization
         if let scope = TaskScope.ofRunningTask(on: remote) {
             scope.deadline?.notice()
             isCancelled.store(scope.isCancelled, ordering: .relaxed)
+            assert(scope.wait == nil, "a task waits twice at a time")
             scope.wait = self
             await gate.pass()
+            assert(scope.wait === self, "a task has waited for something else")
             scope.wait = nil
         } else {
             isCancelled.store(false, ordering: .relaxed)
@@ -93,6 +96,7 @@ internal import Synchronization
 
     /// Takes the job of a task that has come to the gate.
     public final func enqueue(_ job: consuming ExecutorJob) {
+        assert(!isWaiting, "a wait begins that has begun")
         let job = UnownedJob(job)
         self.job = job
         origin = nil
@@ -123,6 +127,7 @@ internal import Synchronization
     /// Begins or cancels the wait. A request may come late, when the object serves another wait: then there is nothing
     /// to do, or it is done earlier.
     private final func look(in loop: RunLoop) {
+        assert(loop.mailbox === remote.mailbox, "a wait is looked at by another loop than its own")
         guard isOpen.load(ordering: .sequentiallyConsistent) else { return }
         if isCancelled.load(ordering: .sequentiallyConsistent) {
             if hasBegun || outlastsCancellation { cancelled(in: loop) }
@@ -149,6 +154,7 @@ internal import Synchronization
             return
         }
         self.error = error
+        assert(hasOpened, "a wait ends that has not begun")
         let job = self.job!
         isOver.store(true, ordering: .releasing)
         guard let origin, let loop = remote.installedReference, loop.with({ $0.takesJobs }) else {
