@@ -83,6 +83,7 @@ extension Connection {
         require(isOpen, "a connection that is closed has no stream to hand over")
         require(
             !machine.isReceiving, "a connection cannot be handed over in its receive handler: post a block to the loop")
+        assert(machine.handlers == 0 || reason == nil, "a connection moves while a handler runs")
         let handedOver = HandedOver(
             stream: stream, isStarted: !machine.isNew, limits: limits, input: input, output: output,
             hasPeerEnded: machine.hasReadEnd, hasFinishedWriting: machine.endsAfterOutput)

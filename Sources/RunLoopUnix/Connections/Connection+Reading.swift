@@ -34,6 +34,7 @@ extension Connection {
         let scratch = isStreaming && !machine.isForTasks ? pool.takeLarge() : pool.take()
         let result = scratch.fill(room: 1, limit: BufferPool.largeSize, from: stream)
         if case .done = result {
+            assert(offered == nil, "two buffers are offered at a time")
             offered = scratch
             offer(scratch)
             offered = nil
@@ -89,6 +90,7 @@ extension Connection {
     /// Counts held input in the budget.
     func count(_ input: Int) {
         guard let budget = limits.inputBudget, input != budgetedInput else { return }
+        assert(budgetedInput >= 0, "a budget counts less than no input")
         let isWithin = budget.change(by: input - budgetedInput)
         budgetedInput = input
         if !isWithin { machine.close(.inputLimit) }

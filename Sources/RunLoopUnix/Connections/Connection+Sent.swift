@@ -36,6 +36,7 @@ extension Connection {
 
     /// Notes that `count` bytes were sent, and calls the blocks that waited for them.
     func notify(sent count: Int) {
+        assert(count >= 0, "output that was sent has come back")
         notices?.sent += count
         while let (body, _) = notices?.next() { call { body($0, true) } }
         if notices?.waiting.isEmpty == true { notices = nil }
@@ -61,6 +62,7 @@ struct SentNotices {
     /// have.
     mutating func next(atEnd: Bool = false) -> (body: Notice, isSent: Bool)? {
         guard let first = waiting.first, atEnd || first.end <= sent else { return nil }
+        assert(waiting.count < 2 || waiting[1].end >= first.end, "a notice is before one of less output")
         return (waiting.removeFirst().body, first.end <= sent)
     }
 }

@@ -117,6 +117,7 @@ extension Connection {
         guard let output else { return }
         let count = transmit(output.bytes)
         guard !isOutputLost else { return }
+        assert(count <= output.count, "more was sent than there was")
         output.discard(count)
         machine.outputChanged(to: output.count)
         guard output.isEmpty else { return }
@@ -174,8 +175,10 @@ extension Connection {
 
     /// Releases the resources of a closed connection, and calls its close handler if there is a reason.
     func letGo(reporting reason: CloseReason?) {
+        assert(machine.isClosed, "an open connection is let go")
         timers?.invalidate()
         count(0)
+        assert(budgetedInput == 0, "a budget still counts the input of a closed connection")
         let (handler, dropped) = (
             closeHandler, (receive, endHandler, fullHandler, drainHandler, handshakeHandler, input, departure)
         )

@@ -128,8 +128,11 @@ extension Connection {
             if !machine.isFull {
                 guard taken < bytes.count else { return }
                 // One byte beyond the high watermark makes the connection full.
-                let count = min(bytes.count - taken, limits.highWatermark - pendingOutput + 1)
+                // While a handler runs the loop, it is not full however much waits.
+                let room = limits.highWatermark - pendingOutput + 1
+                let count = room > 0 ? min(bytes.count - taken, room) : bytes.count - taken
                 bytes.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[taken..<taken + count])) }
+                assert(count > 0, "a task writes nothing, again and again")
                 taken += count
                 guard machine.isFull else { continue }
             }

@@ -33,6 +33,7 @@ extension Connection {
         func change(by count: Int) -> Bool {
             usedBytes.withLock { used in
                 used += count
+                assert(used >= 0, "a budget gets back more than it gave")
                 return count <= 0 || used <= bytes
             }
         }

@@ -311,11 +311,13 @@ public final class Connection {
             if output == nil { output = pool.take() } else if output === offered { keepOffered() }
             output!.append(rest)
         }
+        assert(!output!.isEmpty, "output that waits is empty")
         update { machine.outputChanged(to: output!.count) }
     }
 
     /// Copies the output from the buffer that the receive handler is reading, which must not change.
     func keepOffered() {
+        assert(output === offered, "the output is not in the buffer that is being offered")
         let kept = pool.take()
         kept.append(output!.bytes)
         output = kept

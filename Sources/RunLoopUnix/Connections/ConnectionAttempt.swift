@@ -53,6 +53,7 @@ public final class ConnectionAttempt {
     }
 
     private func beginTry() {
+        assert(completion != nil, "an attempt that has ended tries again")
         tries += 1
         let deadline = min(loop.now + timeout, totalDeadline)
         switch target {

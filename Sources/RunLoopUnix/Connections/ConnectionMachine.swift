@@ -248,6 +248,7 @@ struct ConnectionMachine: ~Copyable {
 
     /// Returns the action after the stream has accepted all output and its end.
     private mutating func afterOutput() -> Action? {
+        assert(pendingOutput == 0 && handlers == 0, "a connection ends before its output has gone, or in a handler")
         if state == .open { return hasPeerEnded ? ending(.ended) : nil }
         if hasPeerEnded { return ending(finishReason) }
         state = .lingering
@@ -261,6 +262,7 @@ struct ConnectionMachine: ~Copyable {
     ///   - mayClose: whether closing now loses nothing.
     /// - Returns: whether the peer's system has accepted more since the last look.
     mutating func looked(unsent: Int, mayClose: Bool) -> Bool {
+        assert(state == .lingering || isClosed, "a connection was looked at that waits for no end")
         let isProgress = unsent < leastUnsent
         if isProgress { (leastUnsent, looksWithoutProgress) = (unsent, 0) }
         looksWithoutProgress += 1
@@ -272,6 +274,7 @@ struct ConnectionMachine: ~Copyable {
     }
 
     mutating func discarded() {
+        assert(discardsInput || isClosed, "input was discarded that somebody wants")
         hasDiscarded = true
     }
 
@@ -281,6 +284,7 @@ struct ConnectionMachine: ~Copyable {
     }
 
     private mutating func passedMark() -> Action? {
+        assert(lowWatermark <= highWatermark, "a connection is full and not full at the same time")
         if !isFull && pendingOutput > highWatermark {
             isFull = true
             return .reportFull
@@ -294,6 +298,7 @@ struct ConnectionMachine: ~Copyable {
 
     /// Starts the connection, which may have come from another loop with input.
     mutating func start() {
+        assert(state == .new, "a connection starts twice")
         (state, offersAgain) = (.open, true)
     }
 
@@ -306,11 +311,13 @@ struct ConnectionMachine: ~Copyable {
     }
 
     mutating func handlerEnds() {
+        assert(handlers > 0, "a handler ends that has not begun")
         handlers -= 1
     }
 
     /// Notes that the receive handler is about to be called.
     mutating func receivingBegins() {
+        assert(!isReceiving, "input is offered while input is being used")
         if !isForTasks { offersAgain = false }
         (isReceiving, hasReceived) = (true, true)
         handlers += 1
@@ -322,6 +329,7 @@ struct ConnectionMachine: ~Copyable {
     ///   - held: the number of further bytes that the program holds.
     ///   - isWhole: whether the handler has seen all of the input, so that the limit applies.
     mutating func receivingEnds(unused: Int, held: Int, isWhole: Bool = true) {
+        assert(isReceiving && handlers > 0 && unused >= 0, "no input was being used")
         isReceiving = false
         handlers -= 1
         unusedInput = unused
@@ -330,6 +338,7 @@ struct ConnectionMachine: ~Copyable {
 
     /// Notes that `unused` bytes of input are unused, without a call of a handler.
     mutating func inputChanged(to unused: Int) {
+        assert(unused >= 0, "a connection has less than no input")
         unusedInput = unused
         if unused > 0 { hasReceived = true }
     }
@@ -342,6 +351,7 @@ struct ConnectionMachine: ~Copyable {
     ///
     /// - Returns: whether to offer unused input now. If the receive handler is running the loop, another turn follows.
     mutating func turnBegins() -> Bool {
+        assert(isOfferPosted || isReceiving || isClosed, "a turn comes that was not asked for")
         isOfferPosted = false
         guard offersAgain && mayOffer && !isReceiving else { return false }
         offersAgain = false
@@ -401,6 +411,7 @@ struct ConnectionMachine: ~Copyable {
     ///
     /// - Parameter isAnswered: whether a handler or a task decides when the connection closes.
     mutating func endReported(isAnswered: Bool) {
+        assert(hasPeerEnded, "an end is reported that has not come")
         if !isAnswered { finish(hasEndedInput ? .closed : .ended) }
     }
 
@@ -409,11 +420,13 @@ struct ConnectionMachine: ~Copyable {
     }
 
     mutating func outputChanged(to pending: Int) {
+        assert(pending >= 0, "a connection has less than no output")
         pendingOutput = pending
     }
 
     /// Notes that the stream accepts no more for now.
     mutating func block() {
+        assert(isStreamOpen, "output is blocked that cannot have been sent")
         isBlocked = true
     }
 
@@ -424,6 +437,7 @@ struct ConnectionMachine: ~Copyable {
 
     /// Notes that the peer has been notified of the end of output.
     mutating func outputEnded() {
+        assert(!hasEndedOutput && pendingOutput == 0, "the output ends twice, or before it has gone")
         hasEndedOutput = true
     }
 
@@ -497,6 +511,7 @@ struct ConnectionMachine: ~Copyable {
     }
 
     mutating func closed() {
+        assert(state != .closed, "a connection closes twice")
         state = .closed
     }
 }

@@ -103,6 +103,7 @@ final class ConnectionTimers {
 
     /// Calls `look` once, after a pause.
     func look(after pause: Duration, _ look: @escaping () -> Void) {
+        assert(nextLook?.isPending != true, "a connection is looked at twice")
         nextLook = loop.perform(at: loop.now + pause, inModes: modes, label: Self.lingering, origin: origin, look)
     }
 

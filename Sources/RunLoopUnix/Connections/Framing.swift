@@ -127,6 +127,8 @@ public enum Framing {
                 let rest = bytes.extracting(used...)
                 switch rest.withUnsafeBufferPointer(front) {
                 case .message(let message, let end):
+                    assert(
+                        message.upperBound <= end && end > 0 && end <= rest.count, "a message is not within the input")
                     used += end
                     receive(connection, rest.extracting(message))
                 case .incomplete: return used

@@ -82,6 +82,7 @@ public final class Relay {
     // MARK: Events
 
     fileprivate func isReady(_ index: Int, for events: DescriptorEvents) {
+        assert(isOpen, "a stream reports to a relay that has closed it")
         timers?.noteActivity()
         if events.contains(.writable) { directions[1 - index].isBlocked = false }
         if events.contains(.readable) { directions[index].mayRead = true }

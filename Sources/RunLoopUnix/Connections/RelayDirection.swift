@@ -71,6 +71,7 @@ final class RelayDirection {
     }
 
     private func fill() -> (any StreamFailure)? {
+        assert(isEmpty && !hasSourceEnded, "input is read before earlier input has gone, or after its end")
         if splices > 0 && pipe == nil {
             pipe = SplicePipe()
             if pipe == nil { (maySplice, splices) = (false, 0) }
@@ -96,6 +97,7 @@ final class RelayDirection {
     }
 
     private func drain() -> (any StreamFailure)? {
+        assert(!isEmpty, "there is nothing to send")
         guard sinkFailure == nil else {
             discard()
             return nil
@@ -119,6 +121,7 @@ final class RelayDirection {
     }
 
     private func endSink() -> (any StreamFailure)? {
+        assert(isEmpty && hasSourceEnded, "a relay ends before its source, or before its bytes have gone")
         guard sinkFailure == nil else {
             hasEnded = true
             return nil
@@ -172,14 +175,17 @@ final class SplicePipe {
     var isEmpty: Bool { count == 0 }
 
     func fill(from descriptor: Int32) -> StreamResult {
+        assert(descriptor >= 0 && count == 0, "a pipe is filled that is not empty")
         let result = outcome(rlk_splice(descriptor, ends.into, Self.capacity))
         if case .done(let moved) = result { count += moved }
         return result
     }
 
     func drain(to descriptor: Int32) -> StreamResult {
+        assert(count > 0, "an empty pipe is drained")
         let result = outcome(rlk_splice_quietly(ends.out, descriptor, count))
         if case .done(let moved) = result { count -= moved }
+        assert(count >= 0, "more has left a pipe than was in it")
         return result
     }
 

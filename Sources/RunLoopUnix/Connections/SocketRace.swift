@@ -56,6 +56,7 @@ final class SocketRace {
     private func beginNext() {
         next?.invalidate()
         next = nil
+        assert(completion != nil, "a race that has ended tries another address")
         guard let address = waiting.popFirst() else { return }
         sockets.append(ConnectingSocket(address, on: loop, modes, origin) { [self] in ended($0, $1) })
         guard !waiting.isEmpty else { return }
@@ -131,6 +132,7 @@ private final class ConnectingSocket {
     }
 
     func takeStream() -> DescriptorStream {
+        assert(descriptor >= 0, "a socket is taken that was closed")
         defer { descriptor = -1 }
         return DescriptorStream(input: descriptor, output: descriptor, system, isClient: true)
     }

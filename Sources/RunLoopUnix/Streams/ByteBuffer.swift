@@ -35,13 +35,16 @@ internal import RunLoopKit
 
     /// Removes bytes from the front.
     public func discard(_ count: Int) {
+        assert(count >= 0 && count <= self.count, "more bytes are discarded than the buffer has")
         start += count
         if start == end { (start, end) = (0, 0) }
     }
 
     public func append(_ bytes: UnsafeRawBufferPointer) {
         guard let source = bytes.baseAddress else { return }
+        assert(source < memory || source >= memory + capacity, "a buffer was given bytes of its own memory")
         reserve(bytes.count)
+        assert(bytes.count <= capacity - end, "bytes were added beyond the memory of a buffer")
         (memory + end).copyMemory(from: source, byteCount: bytes.count)
         end += bytes.count
     }
@@ -52,7 +55,9 @@ internal import RunLoopKit
         reserve(room)
         let count = min(capacity - end, limit)
         let result = stream.read(into: UnsafeMutableRawBufferPointer(start: memory + end, count: count))
+        assert(count > 0, "a buffer has no room for input")
         if case .done(let count) = result { end += count }
+        assert(end <= capacity, "a stream has read more than there is room for")
         return result
     }
 
@@ -77,6 +82,7 @@ internal import RunLoopKit
             (memory, capacity) = (moved, larger)
         }
         (start, end) = (0, count)
+        assert(capacity - end >= room, "a buffer has grown by too little")
     }
 
     func removeAll() {
@@ -106,6 +112,7 @@ final class BufferPool {
     @inline(__always)
     func take() -> ByteBuffer {
         guard let buffer = free.take() else { return ByteBuffer(capacity: BufferPool.size) }
+        assert(buffer.isEmpty && count > 0, "a buffer in use is in the pool")
         free = buffer.next.take()
         count -= 1
         return buffer
@@ -118,6 +125,7 @@ final class BufferPool {
     @inline(__always)
     func put(_ buffer: consuming ByteBuffer) {
         guard buffer.capacity == BufferPool.size, count < BufferPool.most else { return putLarge(buffer) }
+        assert(buffer !== free && buffer.next == nil, "a buffer was put into the pool twice")
         buffer.removeAll()
         buffer.next = free.take()
         free = buffer
@@ -127,6 +135,7 @@ final class BufferPool {
     @inline(never)
     private func putLarge(_ buffer: consuming ByteBuffer) {
         guard buffer.capacity == BufferPool.largeSize else { return }
+        assert(buffer !== large, "a buffer was put into the pool twice")
         buffer.removeAll()
         large = buffer
     }

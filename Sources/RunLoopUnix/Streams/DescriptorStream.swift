@@ -73,6 +73,7 @@ internal import Glibc
     public func open(
         on loop: RunLoop, inModes modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
+        assert(reader == nil && writer == nil && !isClosed, "a stream is opened twice, or after its end")
         self.interest = interest
         if isSocket { holds = system.makeHolds(for: input, on: loop, origin) }
         if input >= 0 { reader = try watch(input, on: loop, modes, origin) }
@@ -108,6 +109,7 @@ internal import Glibc
     }
 
     public func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
+        assert(!isClosed, "a stream is read after its end")
         let count = isSocket ? system.receive(input, into: room) : system.read(input, into: room)
         if count >= 0 { holds?.hasRead() }
         if count > 0 {
@@ -144,6 +146,7 @@ internal import Glibc
 
     /// Returns the result of a call that has sent `count` bytes of `all`.
     private func wrote(_ count: Int, of all: Int) -> StreamResult {
+        assert(!isClosed && count <= all, "a stream is written after its end, or more than there was")
         let reason = count < 0 ? errno : 0
         holds?.wrote(all: count == all)
         if count > 0 { meterReference?._withUnsafeGuaranteedRef { $0.addOutput(count) } }
@@ -157,6 +160,7 @@ internal import Glibc
     }
 
     public func endWriting() -> StreamResult {
+        assert(!isClosed, "the output of a stream ends after the stream")
         if isSocket {
             system.endWriting(output)
         } else if !isDuplex {
@@ -174,6 +178,7 @@ internal import Glibc
     public var unsentOutput: Int { isSocket ? system.unsentOutput(output) : 0 }
 
     public func leave() {
+        assert(!isClosed, "a stream leaves its loop after its end")
         reader.map(end)
         writer.map(end)
         (reader, writer, owner, holds, meter) = (nil, nil, nil, nil, nil)

@@ -44,6 +44,28 @@ struct ConnectionTaskTests {
         }
     }
 
+    @Test("a task writes more than the high watermark while a handler of the connection runs the loop")
+    func writeWithinHandler() async {
+        await onLoop { loop in
+            var limits = Connection.Limits()
+            (limits.highWatermark, limits.lowWatermark) = (1000, 100)
+            let (one, other) = Self.connections(on: loop, limits: limits)
+            let sent = Self.pattern(100_000)
+            one.endHandler = { one in
+                loop.task { try await one.write(sent) }
+                loop.run(in: .default, until: loop.now + .milliseconds(1))
+            }
+            try one.start()
+            try other.start()
+            other.finishWriting()
+            var received: [UInt8] = []
+            while received.count < sent.count, let bytes = try await other.read() { received += bytes }
+            let isSame = received == sent
+            #expect(isSame)
+            for connection in [one, other] { connection.close() }
+        }
+    }
+
     @Test("a parser is shown its unused input together with new input, and never the same twice")
     func receive() async {
         await onLoop { loop in
