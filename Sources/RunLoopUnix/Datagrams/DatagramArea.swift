@@ -19,6 +19,7 @@ final class DatagramArea {
     }
 
     func setRoom(_ room: Int) {
+        assert(room > 0 && isEmpty, "datagrams are overwritten, or have no room")
         if room * slots.count > memory.count {
             memory.deallocate()
             memory = .allocate(byteCount: room * slots.count, alignment: 16)
@@ -31,8 +32,10 @@ final class DatagramArea {
 
     /// - Returns: the number of filled slots, or -1 with a reason in `errno`.
     func receive(atMost count: Int, from descriptor: Int32, withFacts: Bool, _ system: any SystemCalls) -> Int {
+        assert(isEmpty, "datagrams that were not passed on are overwritten")
         let slots = UnsafeMutableBufferPointer(rebasing: slots[..<count])
         let count = system.receive(descriptor, into: slots, withFacts: withFacts)
+        assert(count <= slots.count, "the system has filled more slots than there are")
         received = 0..<max(0, count)
         return count
     }
@@ -44,6 +47,7 @@ final class DatagramArea {
         guard let first = received.first else { return nil }
         let (all, segment) = (slots[first].length, slots[first].segment(at: offset))
         offset += segment.length
+        assert(offset <= all, "a segment ends beyond its datagrams")
         if offset >= all { (received, offset) = (received.dropFirst(), 0) }
         return segment
     }
@@ -77,6 +81,8 @@ final class DatagramPool {
     }
 
     func put(_ area: DatagramArea) {
+        assert(area.isEmpty, "an area with datagrams was put into the pool")
+        assert(!free.contains { $0 === area }, "an area was put into the pool twice")
         if free.count < Self.most { free.append(area) }
     }
 }

@@ -51,6 +51,7 @@ struct DatagramMachine {
 
     /// Admits a datagram of `count` bytes to the queue if there is room. A single datagram always has room.
     mutating func admits(_ count: Int) -> Bool {
+        assert(!isClosed && count >= 0, "a closed socket takes a datagram")
         guard waiting > 0, waiting + count > mostWaiting else {
             waiting += count
             return true
@@ -60,12 +61,18 @@ struct DatagramMachine {
     }
 
     /// Notes that `count` bytes have left the queue.
-    mutating func left(_ count: Int) { waiting -= count }
+    mutating func left(_ count: Int) {
+        assert(isClosed || count <= waiting, "more datagrams have left than waited")
+        waiting -= count
+    }
 
     /// Notes that the system accepts no more datagrams.
     ///
     /// - Parameter reportsEnd: whether the descriptor becomes writable when the system accepts datagrams again.
-    mutating func block(reportsEnd: Bool) { (isBlocked, isPausing) = (true, !reportsEnd) }
+    mutating func block(reportsEnd: Bool) {
+        assert(!isClosed, "a closed socket waits to send")
+        (isBlocked, isPausing) = (true, !reportsEnd)
+    }
 
     mutating func unblock() { (isBlocked, isPausing) = (false, false) }
 

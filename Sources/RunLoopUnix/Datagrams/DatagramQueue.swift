@@ -67,6 +67,7 @@ struct DatagramQueue {
             slots[filled].localAddress = Endpoint(copying: take(Int(header.sourceLength)))
             slots[filled].typeOfService = header.typeOfService
             slots[filled].bytes = UnsafeMutableRawBufferPointer(mutating: take(header.count))
+            assert(header.count >= 0 && slots[filled].bytes.count == header.count, "a datagram in the queue has no end")
             filled += 1
         }
         return filled
@@ -78,6 +79,7 @@ struct DatagramQueue {
         var removed = 0
         for _ in 0..<count {
             let size = buffer.bytes.loadUnaligned(as: Header.self).size
+            assert(size <= buffer.count, "a datagram ends beyond the queue")
             buffer.discard(size)
             removed += size
         }

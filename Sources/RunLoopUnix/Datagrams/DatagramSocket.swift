@@ -68,6 +68,8 @@ public final class DatagramSocket {
     private var area: DatagramArea?
     /// True while a posted call is to pass these datagrams on.
     private var deliversLater = false
+    /// Set while the receive handler is called: a run nested in it delivers nothing.
+    private var isDelivering = false
     private var queue: DatagramQueue
     /// The number of nested scopes that gather datagrams to send together.
     private var gatherings = 0
@@ -198,18 +200,21 @@ public final class DatagramSocket {
         gatherings += 1
         if events.contains(.readable) && machine.wantsInput { receiveSome() }
         if events.contains(.writable) && machine.interest.contains(.writable) { machine.unblock() }
+        assert(gatherings > 0, "datagrams are sent together twice")
         gatherings -= 1
         flush()
     }
 
     private func watch() {
-        source?.events = machine.interest
+        source?.events = isDelivering ? machine.interest.subtracting(.readable) : machine.interest
     }
 
     // MARK: Receiving
 
     /// Receives datagrams up to the budget of a pass; for tasks, one batch.
     private func receiveSome() {
+        // In a run nested in the receive handler, the socket waits until the handler returns.
+        guard !isDelivering else { return watch() }
         guard !deliversLater else { return }
         var budget = deliver(atMost: options.budget)
         var isFirst = true
@@ -225,6 +230,7 @@ public final class DatagramSocket {
                 isFirst = false
                 continue
             }
+            assert(self.area == nil, "datagrams that were not passed on are lost")
             self.area = area
             isFirst = false
             budget = deliver(atMost: budget)
@@ -252,16 +258,18 @@ public final class DatagramSocket {
     ///
     /// - Returns: the number of datagrams that the pass may still deliver.
     private func deliver(atMost budget: Int) -> Int {
-        guard let area else { return budget }
+        guard let area, !isDelivering else { return budget }
         guard let handler else {
             reception?.end()
             return 0
         }
         var left = budget
+        isDelivering = true
         while left > 0, machine.wantsInput, let slot = area.next() {
             handler(self, Span(_unsafeBytes: slot.content), header(of: slot))
             left -= 1
         }
+        isDelivering = false
         letGo(area)
         if left < budget { batchHandler?() }
         return left
@@ -269,7 +277,7 @@ public final class DatagramSocket {
 
     /// Passes on already received datagrams, which the descriptor does not report, in the next pass.
     private func deliverLater() {
-        guard machine.wantsInput, area != nil, !deliversLater else { return }
+        guard machine.wantsInput, area != nil, !deliversLater, !isDelivering else { return }
         deliversLater = true
         loop.perform(at: loop.now, inModes: modes, label: Self.deliveryLabel, origin: origin) { [weak self] in
             guard let self else { return }
@@ -280,6 +288,7 @@ public final class DatagramSocket {
     }
 
     private func header(of slot: DatagramSlot) -> Header {
+        assert(slot.length >= 0, "a datagram has less than no bytes")
         receivedCount += 1
         if port == 0, !isUnix { port = address.port ?? 0 }
         return Header(slot, port: port)
@@ -287,6 +296,7 @@ public final class DatagramSocket {
 
     private func letGo(_ area: DatagramArea) {
         guard area.isEmpty else { return }
+        assert(self.area === area || !isOpen, "another area is let go")
         self.area = nil
         pool.put(area)
     }
@@ -380,6 +390,7 @@ public final class DatagramSocket {
     /// - Throws: the failure of the first datagram.
     private func transmit(_ slots: UnsafeMutableBufferPointer<DatagramSlot>) throws(SystemError) -> Int? {
         // The system would ignore a source address of another family.
+        assert(isOpen && !slots.isEmpty, "nothing is sent, or on a closed socket")
         let most = slots.firstIndex { $0.localAddress.known.map { $0.family != family } ?? false } ?? slots.count
         guard most > 0 else {
             throw SystemError("send a datagram from \(slots[0].localAddress)", errno: EAFNOSUPPORT)
@@ -389,6 +400,7 @@ public final class DatagramSocket {
         for _ in 0..<Self.mostTries {
             let count = system.send(fileDescriptor, slots, inSegments: inSegments)
             guard count < 0 else {
+                assert(count <= slots.count, "the system has sent more datagrams than there were")
                 sentCount += count
                 return count
             }
@@ -424,6 +436,7 @@ public final class DatagramSocket {
             machine.unblock()
             flush()
         }
+        assert(retry?.isValid != true, "a socket tries again twice")
         retry = timer
         loop.add(timer, forMode: modes)
     }
@@ -439,6 +452,7 @@ public final class DatagramSocket {
             do throws(SystemError) {
                 let slots = UnsafeMutableBufferPointer(rebasing: pool.outgoing.prefix(count))
                 guard let count = try transmit(slots) else { break }
+                assert(count <= budget, "more datagrams were sent than a pass may send")
                 budget -= count
                 machine.left(queue.removeFirst(count))
                 for _ in 0..<count { outcomeHandler?(nil) }

@@ -25,6 +25,7 @@
     /// Returns the datagram that begins at an offset of the slot's bytes.
     func segment(at offset: Int) -> DatagramSlot {
         guard segmentSize > 0 else { return self }
+        assert(offset >= 0 && offset <= length, "a segment begins beyond its datagrams")
         var segment = self
         segment.length = min(segmentSize, length - offset)
         segment.bytes = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<offset + segment.length])

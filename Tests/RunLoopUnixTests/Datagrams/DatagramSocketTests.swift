@@ -244,6 +244,29 @@ struct DatagramSocketTests {
         }
     }
 
+    @Test("a handler that runs the loop is not called within itself, and its datagram stays as it is")
+    func nestedInPiece() throws {
+        try withSimulation { simulation in
+            let (loop, log) = (simulation.loop, DatagramLog())
+            var (depth, deepest) = (0, 0)
+            let server = try DatagramSocket(address: Self.anyPort(), on: loop) { socket, bytes, header in
+                (depth, deepest) = (depth + 1, max(deepest, depth + 1))
+                socket.pauseReceiving()
+                socket.resumeReceiving()
+                loop.run(in: .default, until: loop.now)
+                log.receive(bytes, header)
+                depth -= 1
+            }
+            let client = try DatagramSocket(peer: server.address, on: loop)
+            client.sendTogether { for text in ["1", "2", "3"] { client.send(text) } }
+            simulation.settle { log.texts.count == 3 }
+            #expect(log.texts == ["1", "2", "3"] && deepest == 1)
+            let pool = DatagramPool.shared(of: loop)
+            #expect(pool.take(room: 1) !== pool.take(room: 1), "the memory is in the pool once")
+            for socket in [server, client] { socket.close() }
+        }
+    }
+
     @Test("a datagram longer than the limit is marked, with its length, and the next one is whole")
     func truncation() throws {
         try withSimulation { simulation in
