@@ -133,6 +133,7 @@ public final class ChildProcess {
             _ = try? kill(.kill)
             deadline = nil
         }
+        assert(deadline == nil, "a child has two deadlines")
         deadline = timer
         loop.add(timer, forMode: modes)
     }
@@ -175,6 +176,7 @@ public final class ChildProcess {
 
     /// Returns the child's number to the system once its exit status is known.
     func reap() {
+        assert(status != nil, "a child is reaped before it has ended")
         guard status != nil else { return }
         if deadline != nil {
             // The group had as much time as the child itself.

@@ -27,6 +27,7 @@ final class SignalTarget: Sendable {
 
     /// - Returns: `false` if the child has been reaped.
     func send(_ signal: Signal) throws(SystemError) -> Bool {
+        assert(processIdentifier > 0, "a signal would go to a whole group")
         let error: Int32? = isReachable.withLock { isReachable in
             guard isReachable else { return ESRCH }
             // The numbers of the child and of its group remain valid until the child is reaped; its descriptor reveals

@@ -52,11 +52,13 @@ struct SpawnRequest {
     private func borrow(_ descriptor: Int32, _ borrowed: inout [Int32]) throws(SystemError) -> Int32 {
         let copy = system.duplicate(descriptor)
         guard copy >= 0 else { throw .last("\(operation): give it descriptor \(descriptor)") }
+        assert(copy > STDERR_FILENO, "a descriptor for a child is one of its standard streams already")
         borrowed.append(copy)
         return copy
     }
 
     private func start(_ streams: [ChildStart.Stream]) throws(SystemError) -> Int32 {
+        assert(streams.count == 3, "a child has three standard streams")
         do throws(ChildStart.Failure) {
             return try system.start(
                 ChildStart(

@@ -29,6 +29,7 @@ public final class File: Sendable {
     private let isLocked = Atomic(false)
 
     init(_ path: String, _ descriptor: Int32, appends: Bool, _ system: any SystemCalls) {
+        assert(descriptor >= 0, "a file was not opened")
         (self.path, self.descriptor, self.appends, self.system) = (path, descriptor, appends, system)
     }
 
@@ -75,6 +76,7 @@ public final class File: Sendable {
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw SystemError("write \(path)", errno: count < 0 ? errno : ENOSPC) }
             written += count
+            assert(written <= bytes.count, "more was written than there was")
         }
     }
 
@@ -130,6 +132,7 @@ public final class File: Sendable {
             guard read >= 0 else { throw .last("read \(path)") }
             if read == 0 { break }
             total += read
+            assert(total <= bytes.count, "more was read than there is room for")
         }
         bytes.removeLast(bytes.count - total)
         return bytes

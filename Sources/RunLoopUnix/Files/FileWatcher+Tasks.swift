@@ -45,6 +45,7 @@ extension FileWatcher {
 
     /// Keeps the events of a read. Further events stay in the system's queue until a task waits again.
     func keep(_ events: [FileEvent]) {
+        assert(isForTasks, "events of a handler are kept for a task")
         awaited?.events += events
         leaveLoop()
         awaited?.wait.end()

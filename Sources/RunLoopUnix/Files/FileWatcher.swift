@@ -88,6 +88,7 @@ public final class FileWatcher: RunLoop.SystemSource {
             }
         }
         let watch = FileWatch(path: path, number: number)
+        assert(byNumber[number] == nil, "the system has given a number twice")
         byNumber[number] = watch
         return watch
     }

@@ -16,6 +16,7 @@ internal import Glibc
     public var bytes: [UInt8] {
         // A zero byte ends the name, and more zero bytes pad it.
         let length = name.isEmpty ? 0 : (name.count / Self.headerSize + 1) * Self.headerSize
+        assert(length % Self.headerSize == 0 && (length > name.count || name.isEmpty), "no zero byte ends a name")
         var bytes: [UInt8] = []
         for number in [UInt32(bitPattern: watch), mask, cookie, UInt32(length)] {
             withUnsafeBytes(of: number) { bytes += $0 }

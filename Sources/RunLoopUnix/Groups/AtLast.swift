@@ -29,6 +29,7 @@ final class AtLast: Sendable {
         func come() {
             guard !hasCome.exchange(true, ordering: .relaxed) else { return }
             // In a replay, the thread that came last in the recorded run calls the block.
+            assert(whole.left.load(ordering: .relaxed) > 0, "more has come than was waited for")
             let isLast = whole.left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
             if RunLoop.currentWorld.decides(isLast) { whole.block() }
         }

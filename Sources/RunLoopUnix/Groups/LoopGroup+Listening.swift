@@ -137,6 +137,7 @@ private let groupListeners = RunLoop.Local<[(listener: Listener, key: ListenKey)
 
 extension RunLoop {
     fileprivate func keep(_ listener: Listener, _ key: ListenKey) -> Endpoint {
+        assert(!self[groupListeners].contains { $0.listener === listener }, "a listener is kept twice")
         self[groupListeners].append((listener, key))
         return listener.address
     }
@@ -178,6 +179,7 @@ private final class Turns: @unchecked Sendable {
     func give(_ descriptor: Int32, from peer: Endpoint, by loop: RunLoop) {
         let parcel = Parcel(OwnedDescriptor(descriptor, WorldSystem.of(loop)))
         while true {
+            assert(turn < loops.count, "it is no loop's turn")
             let next = loops[turn]
             turn = (turn + 1) % loops.count
             guard !next.isCurrent else { return handler(loop, parcel.take().release(), peer) }
@@ -200,6 +202,7 @@ private struct OwnedDescriptor: ~Copyable {
     }
 
     consuming func release() -> Int32 {
+        assert(descriptor >= 0, "a descriptor is released twice")
         var owned = self
         defer { owned.descriptor = -1 }
         return owned.descriptor

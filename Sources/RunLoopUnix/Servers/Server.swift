@@ -154,6 +154,7 @@ public final class Server {
     }
 
     private func partEnded() {
+        assert(livingParts > 0, "more parts of a server end than it has")
         livingParts -= 1
         if livingParts == 0 { forget() }
     }

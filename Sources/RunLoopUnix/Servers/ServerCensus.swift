@@ -35,6 +35,7 @@ final class ServerCensus: Sendable {
     func enter() -> Bool {
         state.withLock { state in
             guard state.open < most else { return false }
+            assert(state.open >= 0, "a census counts less than no connection")
             state.open += 1
             return true
         }
@@ -43,6 +44,7 @@ final class ServerCensus: Sendable {
     /// Counts a connection that has closed. Returns whether a loop waits for its room.
     func leave() -> Bool {
         let (wantsRoom, handlers) = state.withLock { state in
+            assert(state.open > 0, "a connection leaves that is not counted")
             state.open -= 1
             defer { state.wantsRoom = false }
             return (state.wantsRoom, takeHandlers(&state))
@@ -54,6 +56,7 @@ final class ServerCensus: Sendable {
     func hold(_ count: Int) {
         let handlers = state.withLock { state in
             state.held += count
+            assert(state.held >= 0, "more connections are served than were held")
             return takeHandlers(&state)
         }
         for handler in handlers { handler() }

@@ -115,6 +115,7 @@ final class ServerPart: ConnectionKeeper {
     func findRoom() {
         while !held.isEmpty, common.census.enter() {
             let (descriptor, peer) = held.removeFirst()
+            assert(descriptor >= 0, "a held connection has no descriptor")
             serve(descriptor, peer, nil)
             common.census.hold(-1)
         }
@@ -139,6 +140,8 @@ final class ServerPart: ConnectionKeeper {
             return common.report(error)
         }
         (connection.keeper, connection.place) = (self, kept.count)
+        assert(
+            connection.isOpen && connection.keeper === self, "a connection is kept that is closed, or another part's")
         kept.append((connection, nil))
         switch service {
         case .handlers(let body): prepare(connection, peer, body)
@@ -181,7 +184,10 @@ final class ServerPart: ConnectionKeeper {
         do {
             let connection = try makeConnection(descriptor)
             refusals += 1
-            connection.closeHandler = { [self] _, _ in refusals -= 1 }
+            connection.closeHandler = { [self] _, _ in
+                assert(refusals > 0, "an answer ends that has not begun")
+                refusals -= 1
+            }
             try connection.start()
             connection.write(answer)
             connection.finish(within: Self.refusalTime)
@@ -191,6 +197,9 @@ final class ServerPart: ConnectionKeeper {
     }
 
     func lost(_ connection: Connection) {
+        assert(
+            connection.place < kept.count && kept[connection.place].connection === connection,
+            "a connection is not where it is kept")
         let last = kept.removeLast()
         if last.connection !== connection {
             kept[connection.place] = last
@@ -244,6 +253,7 @@ final class ServerPart: ConnectionKeeper {
     }
 
     private func dropHeld() {
+        assert(held.allSatisfy { $0.descriptor >= 0 }, "a held connection has no descriptor")
         guard !held.isEmpty else { return }
         for socket in held { WorldSystem.of(loop).close(socket.descriptor) }
         common.census.hold(-held.count)

@@ -81,6 +81,7 @@ public struct ActivatedSocket: Sendable, Hashable {
     }
 
     private init(_ descriptor: Int32, name: String) throws(ServiceManagerError) {
+        assert(descriptor > STDERR_FILENO, "a socket is one of the standard streams")
         let flags = fcntl(descriptor, F_GETFD)
         guard flags >= 0, fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC) >= 0 else { throw .notOpen(descriptor) }
         fileDescriptor = descriptor

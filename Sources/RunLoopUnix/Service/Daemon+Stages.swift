@@ -104,6 +104,7 @@ extension Daemon {
         case .reloading: endReload()
         case .stopping(.exit): end()
         case .stopping(let stage):
+            assert(!stopHooks.contains { $0.stage <= stage }, "a stage ends before its hooks were called")
             let next = Stage(rawValue: stage.rawValue + 1)!
             state = .stopping(next)
             if next == .exit { setLimit(exitLimit) }
@@ -126,6 +127,7 @@ extension Daemon {
         stopHooks = []
         reloadHooks = []
         Watchdog.serviceHasStopped(manager, on: loop)
+        assert(pending.isEmpty && limit == nil, "a daemon stops while something is left to do")
         state = .stopped(status)
         if let ending { ending.end() } else { loop.stop() }
     }
@@ -168,6 +170,7 @@ extension Daemon {
     }
 
     private func endReload() {
+        assert(state == .reloading && pending.isEmpty, "a reload ends that has not begun, or before its hooks")
         state = .running
         tell(ServiceManager.ready)
         guard reloadsAgain else { return }
@@ -194,6 +197,7 @@ extension Daemon {
         while let message = messages.first {
             do throws(ServiceManagerError) {
                 _ = try message(manager)()
+                assert(!messages.isEmpty, "a message was sent twice")
                 messages.removeFirst()
             } catch .busy {
                 guard resending == nil else { return false }
@@ -222,6 +226,7 @@ extension Daemon {
         let numbered = zip(calls..., hooks)
         calls += hooks.count
         // Records all hooks before calling the first, so that a hook that finishes at once does not end the stage.
+        assert(numbered.allSatisfy { pending[$0.0] == nil }, "two calls of hooks have one number")
         for (call, hook) in numbered { pending[call] = hook.name }
         for (call, hook) in numbered where pending[call] != nil { hook.body(Completion(remote, call: call)) }
     }

@@ -90,6 +90,7 @@ extension Daemon {
         _ name: String, _ done: Completion, _ hook: @escaping @isolated(any) () async -> Void,
         file: StaticString, line: UInt32
     ) {
+        assert(tasks[done.call] == nil, "two hooks have one number")
         tasks[done.call] = loop.task(
             name: name, inModes: modes, hook, then: { _ in done() }, file: file, line: line)
     }

@@ -161,6 +161,7 @@ final class NotifySocket: Sendable {
 
     /// Sends a datagram, or throws `busy` if the receiver's queue is full. Any thread.
     func send(_ message: String) throws(ServiceManagerError) {
+        assert(!message.isEmpty && address.count > 2, "an empty message, or one to nobody")
         let bytes = Array(message.utf8)
         var sent = -1
         repeat { sent = system.notify(descriptor, at: address, bytes) } while sent < 0 && errno == EINTR

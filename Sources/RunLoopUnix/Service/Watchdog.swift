@@ -88,6 +88,7 @@ public final class Watchdog {
 
     /// Asks the other loops to make a pass.
     private func askOthers() {
+        assert(haveOthersAnswered, "the other loops are asked twice")
         guard !others.isEmpty else { return }
         haveOthersAnswered = false
         let own = LoopBound(self, loop: loop)
@@ -107,6 +108,7 @@ public final class Watchdog {
 
     /// Sends the due sign of life. If another loop has not answered, the last answer sends it.
     private func feed() {
+        assert(interval > .zero, "a watchdog is fed all the time")
         guard haveOthersAnswered else { return }
         isLate = false
         askOthers()

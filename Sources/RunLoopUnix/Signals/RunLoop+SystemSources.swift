@@ -8,6 +8,7 @@ extension RunLoop {
     ) throws(SystemError) {
         guard admits(source), !modes.isEmpty else { return }
         if !source.isScheduled { source.descriptor = try open() }
+        assert(source.descriptor >= 0, "a source of the system has no descriptor")
         do {
             try schedule(source, modes)
         } catch .system(_, let errno) {

@@ -62,6 +62,7 @@ public final class SignalDeliveries: AsyncSequence {
             try await wait.admit(for: "deliveries of \(source!.signal)")
             try await wait.wait()
         }
+        assert(count > 0, "a wait for a signal has ended without one")
         defer { count = 0 }
         return count
     }

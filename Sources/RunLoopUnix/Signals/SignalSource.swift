@@ -48,6 +48,7 @@ public final class SignalSource: RunLoop.SystemSource {
         setHandler(
             { [unowned self] in
                 guard let count = counter?.take(), count > 0 else { return }
+                assert(isScheduled, "a signal is reported to a source that is in no loop")
                 self.count = count
                 handler(self)
             },

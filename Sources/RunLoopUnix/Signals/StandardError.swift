@@ -75,6 +75,7 @@ public final class StandardError: TextOutputStream, Sendable {
                 rlk_write_quietly(descriptor, $0.baseAddress, $0.count)
             }
             guard count > 0 || count < 0 && (errno == EINTR || errno == EAGAIN) else { return bytes.count }
+            assert(count <= bytes.count - done, "more was written than there was")
             done += max(count, 0)
         }
         return done
@@ -102,6 +103,7 @@ public final class StandardError: TextOutputStream, Sendable {
 
     private func takeRest() -> [UInt8]? {
         state.withLock { state in
+            assert(state.isWriting, "text is taken that no thread writes")
             guard !state.rest.isEmpty || state.dropped > 0 else {
                 state.isWriting = false
                 return nil

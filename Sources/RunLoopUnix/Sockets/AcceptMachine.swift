@@ -106,6 +106,9 @@ struct AcceptMachine: ~Copyable {
     }
 
     /// Decides whether to accept another connection.
+    /// Indicates whether the answer to a call of `accept` is expected; for assertions.
+    private var isAccepting: Bool { if case .accepting = state { true } else { false } }
+
     private mutating func look() -> Action? {
         state = .idle
         // Linux lets one more connection wait than the backlog says.
@@ -138,6 +141,7 @@ struct AcceptMachine: ~Copyable {
     ///
     /// - Parameter host: the peer's identity for ``Listener/Options/peerRateLimit``, if it has one.
     mutating func acceptSucceeded(from host: UInt64?) {
+        assert(isAccepting, "a connection was accepted that was not asked for")
         failures = 0
         let isWelcome = host.map { peers?.take($0, at: now) } != false
         if isWelcome {
@@ -151,6 +155,7 @@ struct AcceptMachine: ~Copyable {
     }
 
     mutating func acceptFailed(_ errno: Int32, at now: RunLoop.Instant) {
+        assert(isAccepting && errno != 0, "a call has failed that was not made")
         switch errno {
         case EAGAIN: (state, failures) = (.idle, 0)
         case EINTR: state = .looking
@@ -180,11 +185,13 @@ struct AcceptMachine: ~Copyable {
     }
 
     mutating func pauseEnded() {
+        assert(isPausing, "a pause ends that has not begun")
         isPausing = false
     }
 
     /// Notes that a task begins to wait for a connection.
     mutating func awaitBegins() {
+        assert(isForTasks, "a task waits for the connections of a handler")
         (isAwaited, isParked) = (true, false)
     }
 
@@ -218,6 +225,7 @@ struct PeerWindows {
             // Each scan at least halves the table, so that a connection costs O(1) on average.
             if windows.count > Self.most / 2 { windows = [:] }
         }
+        assert(windows.count <= Self.most, "too many peers are remembered")
         return windows[peer, default: RateWindow(limit)].take(at: now) == nil
     }
 }

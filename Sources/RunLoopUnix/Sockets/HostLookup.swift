@@ -48,6 +48,7 @@ public final class HostLookup {
     }
 
     private func begin(_ modes: RunLoop.Modes, _ timeout: Duration, _ origin: RunLoop.Origin) {
+        assert(number == nil && timer == nil, "a look-up begins twice")
         if name.isEmpty || name.utf8.contains(0) {
             let reason = name.isEmpty ? "the name is empty" : "a zero byte would end the name early"
             let failure = HostResolver.LookupError(.invalidName, name: name, reason: reason)
@@ -68,12 +69,14 @@ public final class HostLookup {
         number = lookups.join(name, finder ?? { HostResolver.find($0) }) { number, result in
             remote.perform(inModes: modes) { $0[Self.underWay].lookups[number]?.finish(result) }
         }
+        assert(loop[Self.underWay].lookups[number!] == nil, "two look-ups have one number")
         loop[Self.underWay].lookups[number!] = self
     }
 
     private func finish(_ result: Result<[Endpoint], HostResolver.LookupError>) {
         guard let completion else { return }
         cancel()
+        assert(number == nil && timer == nil, "a look-up that has ended goes on")
         completion(result.map { $0.map { $0.with(port: port) } })
     }
 

@@ -201,9 +201,12 @@ public final class Listener {
             switch action {
             case .accept: socket = accept()
             case .deliver:
+                assert(socket.descriptor >= 0, "no connection was accepted")
                 if let noDelay { system.setOption(socket.descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, noDelay) }
                 handler?(self, socket.descriptor, socket.peer)
-            case .turnAway: system.close(socket.descriptor)
+            case .turnAway:
+                assert(socket.descriptor >= 0, "no connection was accepted")
+                system.close(socket.descriptor)
             case .refuse: refuse()
             case .pause(let end): pause(until: end)
             case .report(let errno): errorHandler?(self, SystemError("accept a connection", errno: errno))
@@ -328,6 +331,7 @@ public final class Listener {
     }
 
     private func closeDescriptors() {
+        assert(!isOpen || source?.isScheduled != true, "a descriptor is closed while it is watched")
         system.close(fileDescriptor)
         if reserve >= 0 { system.close(reserve) }
     }

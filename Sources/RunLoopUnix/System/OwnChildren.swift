@@ -26,7 +26,10 @@ final class OwnChildren: Sendable {
     /// - Parameter number: the child's number; `nil` if the start failed.
     func startEnds(_ number: Int32?) {
         let mustReap = state.withLock { state in
+            assert(state.starts > 0, "a start ends that has not begun")
             state.starts -= 1
+            assert(
+                number.map { !state.numbers.contains($0) } ?? true, "a child has the number of one that was not reaped")
             if let number { state.numbers.insert(number) }
             return state.starts == 0 && state.mustReap
         }
@@ -45,6 +48,7 @@ final class OwnChildren: Sendable {
     /// Reaps the ended children that the library did not start; later, if a start is in progress.
     func reapOthers() {
         state.withLock { state in
+            assert(state.starts >= 0, "more starts have ended than begun")
             state.mustReap = state.starts > 0
             guard !state.mustReap else { return }
             state.hidesOthers = false

@@ -58,6 +58,7 @@ extension RealSystem {
         let limits = child.limits.sorted { $0.key.number < $1.key.number }.map {
             rlk_limit(resource: $0.key.number, value: $0.value)
         }
+        assert(child.streams.count == 3, "a child has three standard streams")
         let numbers = child.streams.map(Self.number)
         var request = rlk_spawn_request()
         request.streams = (numbers[0], numbers[1], numbers[2])
@@ -112,6 +113,7 @@ extension RealSystem {
             var offset = 0
             var pointers: [UnsafeMutablePointer<CChar>?] = texts.map { text in
                 defer { offset += text.count }
+                assert(offset < bytes.count, "a text begins beyond the memory for it")
                 return bytes.baseAddress! + offset
             }
             pointers.append(nil)
@@ -145,6 +147,7 @@ extension RealSystem {
     func reapOrphans() { OwnChildren.shared.reapOthers() }
 
     func reapLater(_ identifier: Int32, _ descriptor: Int32) {
+        assert(identifier > 0, "any child would be reaped")
         OwnChildren.shared.left(identifier)
         rlk_reap_later(identifier, descriptor >= 0 ? duplicate(descriptor) : -1)
     }

@@ -15,6 +15,7 @@ extension RealSystem {
     ) -> Int {
         withSystemDatagrams(slots, receives: true) { datagrams in
             let count = Int(rlk_receive_datagrams(descriptor, datagrams, Int32(slots.count), withFacts ? 1 : 0))
+            assert(count <= slots.count, "the system has filled more slots than there are")
             for index in 0..<max(0, count) {
                 // A datagram without a sender is from an unnamed Unix socket.
                 slots[index].address.wasFilled(to: datagrams[index].address_length, orIs: .unnamed)
@@ -52,6 +53,7 @@ extension RealSystem {
                     local_length: receives ? 0 : slot.pointee.localAddress.length, interface: 0,
                     type_of_service: receives ? -1 : slot.pointee.typeOfService, segment_size: 0)
             }
+            assert(slots.count > 0, "no datagram is sent or received")
             return body(datagrams.baseAddress!)
         }
     }

@@ -31,7 +31,8 @@ final class RealSystem: SystemCalls {
     }
 
     func close(_ descriptor: Int32) {
-        _ = Glibc.close(descriptor)
+        let status = Glibc.close(descriptor)
+        assert(status == 0 || errno != EBADF, "descriptor \(descriptor) was closed twice")
     }
 
     func openReserve() -> Int32 { Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC) }
@@ -99,6 +100,7 @@ final class RealSystem: SystemCalls {
         return withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) { vectors in
             for (index, piece) in pieces.prefix(count).enumerated() {
                 // Sending does not change the bytes.
+                assert(index < vectors.count, "more pieces are sent than there is room for")
                 let base = UnsafeMutableRawPointer(mutating: piece.baseAddress)
                 vectors.initializeElement(at: index, to: iovec(iov_base: base, iov_len: piece.count))
             }

@@ -27,6 +27,7 @@ final class SignalRegistration: SignalCounter {
     /// Ends the registration. The last one of a signal restores the former disposition.
     func end() {
         guard let entry else { return }
+        assert(descriptor >= 0, "a registration has no descriptor")
         self.entry = nil
         // In a forked child, the table has been cleared, and another registration may use the entry.
         if forkCount == rlk_fork_count() { rlk_signal_remove(entry) }

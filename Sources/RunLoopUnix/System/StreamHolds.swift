@@ -19,6 +19,7 @@ internal import Glibc
     }
 
     func wrote(all: Bool) {
+        assert(descriptor >= 0, "a connection without a descriptor was written to")
         hasAsked = true
         if all {
             output?.release()

@@ -55,6 +55,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         storage.ss_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &storage) { $0[header...].copyBytes(from: bytes) }
         // A path ends with a zero byte; an abstract name ends where the address ends.
+        assert(header + bytes.count <= MemoryLayout<sockaddr_storage>.size, "a path is longer than an address")
         length = socklen_t(header + bytes.count + (isAbstract ? 0 : 1))
     }
 
@@ -105,6 +106,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates an address from a copy of its bytes.
     init(copying bytes: UnsafeRawBufferPointer) {
+        assert(bytes.count <= MemoryLayout<sockaddr_storage>.size, "an address is longer than any")
         length = socklen_t(bytes.count)
         withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: bytes) }
     }
@@ -120,11 +122,13 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
 
     /// Completes an address whose bytes a system call has written; becomes `empty` if it has written none.
     mutating func wasFilled(to length: socklen_t, orIs empty: Endpoint) {
+        assert(length <= socklen_t(MemoryLayout<sockaddr_storage>.size), "the system has written beyond an address")
         if length == 0 { self = empty } else { self.length = length }
     }
 
     /// Calls a closure with the bytes that distinguish addresses.
     private func withIdentity<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        assert(Int(length) <= MemoryLayout<sockaddr_storage>.size, "an address is longer than any")
         // The rest of an IPv4 address is padding.
         let rest = family == AF_INET ? MemoryLayout<sockaddr_in>.offset(of: \.sin_zero)! : Int(length)
         return withUnsafeBytes(of: storage) { body(UnsafeRawBufferPointer(rebasing: $0.prefix(rest))) }
