@@ -53,7 +53,8 @@ extension PEM {
         // The memory holds OpenSSL's own copy.
         let memory = BIO_new(BIO_s_mem())!
         defer { BIO_free(memory) }
-        BIO_write(memory, bytes, Int32(bytes.count))
+        let written = BIO_write(memory, bytes, Int32(bytes.count))
+        assert(Int(written) == bytes.count || bytes.isEmpty, "OpenSSL has copied a part of a text")
         return try body(memory)
     }
 

@@ -156,6 +156,7 @@ final class TLSContext: Sendable {
         defer { certificates.forEach(X509_free) }
         let key = try identity.key.privateKey()
         defer { EVP_PKEY_free(key) }
+        assert(!certificates.isEmpty, "a chain has no certificate")
         try Self.check(SSL_CTX_use_certificate(pointer, certificates[0]), "use the certificate")
         for certificate in certificates.dropFirst() {
             try Self.check(rlk_ssl_ctx_add_chain(pointer, certificate), "use the chain")
@@ -187,6 +188,7 @@ private let chooseProtocol: SSL_CTX_alpn_select_cb_func = { _, chosen, length, o
     // Unmanaged: OpenSSL passes the pointer that was registered with the callback.
     let context = Unmanaged<TLSContext>.fromOpaque(argument!).takeUnretainedValue()
     return context.protocols.withUnsafeBufferPointer { own in
+        assert(!own.isEmpty, "a server without protocols chooses one")
         // The result points into one of the two lists; OpenSSL copies it at once.
         var found: UnsafeMutablePointer<UInt8>?
         let status = SSL_select_next_proto(

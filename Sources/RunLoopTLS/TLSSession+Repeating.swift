@@ -32,6 +32,7 @@ private let numbersOfWorlds: Void = rlk_rand_replace { bytes, count in
     }
     var numbers = loop.randomNumbers
     let room = UnsafeMutableRawBufferPointer(start: bytes, count: Int(count))
+    assert(count >= 0, "OpenSSL asks for less than no numbers")
     for start in stride(from: 0, to: room.count, by: 8) {
         withUnsafeBytes(of: numbers.next()) { room[start...].copyBytes(from: $0.prefix(room.count - start)) }
     }

@@ -74,6 +74,7 @@ public final class TLSSession {
         defer { BIO_free(memory) }
         rlk_x509_print_subject(memory, certificate)
         var bytes = [UInt8](repeating: 0, count: Int(BIO_ctrl_pending(memory)))
+        assert(!bytes.isEmpty, "the subject of a certificate has no text")
         BIO_read(memory, &bytes, Int32(bytes.count))
         return String(decoding: bytes, as: UTF8.self)
     }

@@ -36,6 +36,7 @@ final class TLSStream: ByteStream {
         self.session = session
         self.below = below
         readAwaits = SSL_is_server(session.ssl) == 1 ? .readable : .writable
+        assert(SSL_get_rbio(session.ssl) == nil, "a session is used by two streams")
         let bio = StreamBIO.make(self)
         SSL_set_bio(session.ssl, bio, bio)
     }
@@ -49,6 +50,7 @@ final class TLSStream: ByteStream {
     func open(
         on loop: RunLoop, inModes modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
+        assert(!isWatched && owner != nil, "a stream is opened twice, or by nobody")
         below.owner = self
         try below.open(on: loop, inModes: modes, origin: origin, interest: readAwaits)
         isWatched = true
@@ -76,6 +78,7 @@ final class TLSStream: ByteStream {
     // MARK: Handshake
 
     private func shakeHands() {
+        assert(!isOpen && isWatched, "a handshake goes on after its end, or in a closed stream")
         ERR_clear_error()
         let result = SSL_do_handshake(session.ssl)
         guard result == 1 else {
@@ -97,6 +100,7 @@ final class TLSStream: ByteStream {
 
     /// Decrypts records while there is room and input.
     func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
+        assert(isOpen && room.count > 0, "a stream is read before its handshake, or into no room")
         holdsInput = false
         guard !hasReadFailed else { return .failed }
         readAwaits = .readable
@@ -112,6 +116,7 @@ final class TLSStream: ByteStream {
                 holdsInput = outcome != .mustWait
                 return .done(count)
             }
+            assert(Int(result) <= room.count - count, "more was decrypted than there is room for")
             count += Int(result)
         } while count < room.count && (allowance > 0 || SSL_has_pending(session.ssl) == 1)
         holdsInput = count == room.count
@@ -124,6 +129,7 @@ final class TLSStream: ByteStream {
         guard allowance > 0 else { return .mustWait }
         let room = UnsafeMutableRawBufferPointer(rebasing: room.prefix(allowance))
         let result = below.read(into: room)
+        assert(room.count > 0, "OpenSSL reads into no room")
         if case .done(let count) = result, count == room.count { allowance -= count } else { allowance = 0 }
         return result
     }
@@ -138,6 +144,7 @@ final class TLSStream: ByteStream {
             var count = 0
             for piece in pieces where count < record.count {
                 let part = UnsafeRawBufferPointer(rebasing: piece.prefix(record.count - count))
+                assert(count + part.count <= record.count, "a piece goes beyond its record")
                 UnsafeMutableRawBufferPointer(rebasing: record[count...]).copyMemory(from: part)
                 count += part.count
             }
@@ -148,6 +155,7 @@ final class TLSStream: ByteStream {
     private static let recordSize = 16 * 1024
 
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
+        assert(isOpen && !hasEnded, "a stream is written before its handshake, or after its end")
         guard failure == nil else { return .failed }
         writeAwaits = .writable
         ERR_clear_error()
@@ -160,6 +168,7 @@ final class TLSStream: ByteStream {
                 let outcome = outcome(of: result, \.writeAwaits)
                 return count > 0 && outcome == .mustWait ? .done(count) : outcome
             }
+            assert(Int(result) <= most - count, "more was encrypted than there was")
             count += Int(result)
         }
         return .done(count)
@@ -169,6 +178,7 @@ final class TLSStream: ByteStream {
     private func outcome(
         of result: Int32, _ awaits: ReferenceWritableKeyPath<TLSStream, DescriptorEvents>
     ) -> StreamResult {
+        assert(result <= 0, "a call of OpenSSL has not failed")
         switch SSL_get_error(session.ssl, result) {
         case SSL_ERROR_WANT_READ:
             self[keyPath: awaits] = .readable
@@ -203,6 +213,7 @@ final class TLSStream: ByteStream {
     var unsentOutput: Int { below.unsentOutput }
 
     func leave() {
+        assert(isWatched, "a stream leaves a loop that it is not in")
         (owner, isWatched) = (nil, false)
         handshakeTimeout?.cancel()
         handshakeTimeout = nil
@@ -260,20 +271,25 @@ private enum StreamBIO {
     /// Makes a BIO for a stream, which must outlive it.
     static func make(_ stream: TLSStream) -> OpaquePointer {
         let bio = BIO_new(method)!
+        assert(BIO_get_data(bio) == nil, "a stream has the memory of another")
         BIO_set_data(bio, Unmanaged.passUnretained(stream).toOpaque())
         BIO_set_init(bio, 1)
         return bio
     }
 
     private static func stream(of bio: OpaquePointer?) -> Unmanaged<TLSStream> {
-        Unmanaged.fromOpaque(BIO_get_data(bio))
+        assert(BIO_get_data(bio) != nil, "OpenSSL uses a stream that was not made here")
+        return Unmanaged.fromOpaque(BIO_get_data(bio))
     }
 
     private static let receive: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
         BIO_clear_flags($0, retryFlags)
         let room = UnsafeMutableRawBufferPointer(start: $1, count: Int($2))
         switch stream(of: $0)._withUnsafeGuaranteedRef({ $0.readBelow(into: room) }) {
-        case .done(let count): return Int32(count)
+        case .done(let count):
+            assert(
+                count > 0 && count <= room.count, "the lower stream has read nothing, or more than there is room for")
+            return Int32(count)
         case .mustWait: BIO_set_flags($0, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY)
         case .ended:
             BIO_set_flags($0, BIO_FLAGS_IN_EOF)
@@ -287,7 +303,9 @@ private enum StreamBIO {
         BIO_clear_flags($0, retryFlags)
         let bytes = UnsafeRawBufferPointer(start: $1, count: Int($2))
         switch stream(of: $0)._withUnsafeGuaranteedRef({ $0.below.write(bytes) }) {
-        case .done(let count): return Int32(count)
+        case .done(let count):
+            assert(count <= bytes.count, "the lower stream has written more than there was")
+            return Int32(count)
         case .mustWait: BIO_set_flags($0, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY)
         case .ended, .failed: break
         }
