@@ -117,6 +117,8 @@ public final class Simulation: Sendable {
     @_spi(Ports) public var executorWidth: Int? { width.withLock(\.self) }
     private let width = Locked<Int?>(nil)
 
+    /// Has the simulation answer the calls of its threads from now on; `executorWidth` is the number of threads
+    /// of the default executor, `nil` for no bound.
     @_spi(Ports) public func captureCalls(executorWidth: Int?) {
         width.withLock { $0 = executorWidth }
         let answers = timeline.schedule == nil ? rlk_answers_calls : rlk_answers_and_explores

@@ -55,6 +55,7 @@ extension RunLoop {
             return knownName.number
         }
 
+        /// Indicates whether the source is in a mode of a loop. On the loop's thread.
         @_spi(Ports) public final var isScheduled: Bool { home != nil }
 
         // MARK: Points for subclasses

@@ -27,6 +27,7 @@ public final class RunLoop {
         statistics.fires + statistics.sources + statistics.blocks + statistics.jobs
     }
 
+    /// The driver by which the loop waits. On the loop's thread.
     @_spi(Ports) public let driver: any Driver
     @_spi(Ports) public let world: any World
     let mailbox: Mailbox<RunLoop>

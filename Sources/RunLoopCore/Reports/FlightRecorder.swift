@@ -37,6 +37,7 @@ public final class FlightRecorder {
             return try Flight(bytes, written: written, from: start)
         }
 
+        /// Returns whether both are the memory of one recorder.
         @_spi(Ports) public func isSame(as other: Memory) -> Bool { memory === other.memory }
 
         /// Writes the flight until now to a file, which it replaces. O(size). In a replay the file stays as it is.

@@ -26,6 +26,7 @@ internal import CShims
 extension UnownedJob {
     /// The job's address; no other job has it as long as the job waits.
     // A job is a pointer to itself.
+    /// The address of the job's task, which finds its label.
     @_spi(Ports) public var address: UInt { unsafeBitCast(self, to: UInt.self) }
 
     static func == (left: UnownedJob, right: UnownedJob) -> Bool { left.address == right.address }

@@ -97,6 +97,7 @@ public final class LoopThread: Sendable {
         try self.init(name: name, at: world.makeSeat(named: name, isService: isService), setUp: setUp)
     }
 
+    /// Starts a thread at a seat that its world has made. Throws if the system refuses the thread.
     @_spi(Ports) public init(
         name: String, at seat: any Seat, setUp: @escaping @Sendable (RunLoop) -> Void
     ) throws(RunLoop.StartError) {

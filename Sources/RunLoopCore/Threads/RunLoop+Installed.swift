@@ -109,6 +109,7 @@ extension RunLoop.Remote {
     /// A Boolean value that indicates whether the loop is the calling thread's. Any thread; O(1).
     public var isCurrent: Bool { installedReference != nil }
 
+    /// The loop, if it is the calling thread's. Any thread; O(1).
     @_spi(Ports) public var installed: RunLoop? { installedReference?.object }
 
     /// An unretained reference to the loop, if it is the calling thread's.

@@ -73,6 +73,7 @@ extension RunLoop {
         /// A value that equals no modes of an item.
         static let nobodys = Modes(.nobodys)
 
+        /// Indicates whether no mode is among them.
         @_spi(Ports) public var isEmpty: Bool { explicit.isEmpty && groups.isEmpty }
     }
 }

@@ -21,6 +21,7 @@ extension RunLoop {
         /// the end of the part of it that was used. Includes time that the loop spent in other modes.
         public internal(set) var lateness = Histogram()
 
+        /// Creates counters that are all zero.
         @_spi(Ports) public init() {}
 
         /// The counters with their names in reports.

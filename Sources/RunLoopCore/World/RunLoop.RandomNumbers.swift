@@ -14,6 +14,7 @@ extension RunLoop {
         @_spi(Ports) public static let source = WorldLocal<@Sendable () -> UInt64> { _ in { .random(in: .min ... .max) }
         }
 
+        /// Creates a generator that asks a function for each number.
         @_spi(Ports) public init(_ source: @escaping @Sendable () -> UInt64) {
             self.source = source
         }

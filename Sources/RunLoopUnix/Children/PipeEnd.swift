@@ -34,6 +34,7 @@ public final class PipeEnd {
 
     private let system: any SystemCalls
 
+    /// Creates an end that closes the descriptor when it is released.
     @_spi(Ports) public init(owning descriptor: Int32, of system: any SystemCalls) {
         fileDescriptor = descriptor
         self.system = system

@@ -3,8 +3,10 @@
 /// An attempt to connect, with all its tries. Keep it only if you may want to cancel it. An attempt belongs to the
 /// loop's thread and is not `Sendable`.
 public final class ConnectionAttempt {
+    /// A stream that is open, or the reason why there is none.
     @_spi(Ports) public typealias Outcome = Result<DescriptorStream, Connection.ConnectError>
 
+    /// The address or the name to connect to.
     @_spi(Ports) public enum Target {
         case address(Endpoint)
         case host(String, port: UInt16)

@@ -165,6 +165,7 @@ public final class Server {
         presence.take()?.invalidate()
     }
 
+    /// A function that puts a stream of its own over the stream of an accepted socket.
     @_spi(Ports) public typealias Layer = @Sendable (any ByteStream) throws -> any ByteStream
 
     /// Puts a stream between later connections and their descriptors.

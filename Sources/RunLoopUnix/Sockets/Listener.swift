@@ -54,8 +54,10 @@ public final class Listener {
     /// The number of times that ``Options/rateLimit`` made connections wait.
     public var pauseCount: Int { machine.waits }
 
+    /// The loop on whose thread the listener accepts.
     @_spi(Ports) public let loop: RunLoop
     private let system: any SystemCalls
+    /// The modes in which the listener accepts.
     @_spi(Ports) public let modes: RunLoop.Modes
     private var machine: AcceptMachine
     /// The value of `TCP_NODELAY` for each connection, if connections do not inherit it.
@@ -74,6 +76,7 @@ public final class Listener {
     private var sockets: [Socket] = []
     private var hasLostLoop = false
 
+    /// An accepted descriptor, which the receiver owns, and its peer's address.
     @_spi(Ports) public typealias Socket = (descriptor: Int32, peer: Endpoint)
 
     /// Listens on an address. Call it on the loop's thread.

@@ -164,6 +164,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         try withUnsafeBytes(of: storage) { try body(UnsafeRawBufferPointer(rebasing: $0.prefix(Int(length)))) }
     }
 
+    /// The family of the address, such as `AF_INET6`.
     @_spi(Ports) public var family: Int32 { Int32(storage.ss_family) }
 
     /// The port; `nil` for a Unix socket.
