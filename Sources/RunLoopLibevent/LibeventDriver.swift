@@ -22,26 +22,25 @@ final class LibeventDriver: Driver {
     /// libevent's descriptor; `nil` before the first ``findDescriptor()``.
     private var descriptor: Int32?
 
-    // Neither checked nor counted: only the loop's thread uses them, and an event cost two checks and five reference
-    // counts. Callbacks access the driver and its watches by the underscored call for the same reason; both live as
-    // long as their events.
+    // References are not counted here: an event cost five counts. Callbacks access the driver and its watches by the
+    // underscored call for the same reason; both live as long as their events.
 
     /// The setting of the timer descriptor; 0 if it is disarmed or has expired.
-    @exclusivity(unchecked) private var armed: Int64 = 0
+    private var armed: Int64 = 0
     /// The function that waits in libevent's place.
-    @exclusivity(unchecked) private var pollFunction: RunLoop.PollFunction?
+    private var pollFunction: RunLoop.PollFunction?
     /// The queue that callbacks fill during a wait. The waiting call keeps it.
-    @exclusivity(unchecked) private var ready: Unmanaged<ReadyQueue>?
+    private var ready: Unmanaged<ReadyQueue>?
 
     // Reports are numbered. The wait before the present one has made the reports from `earlierReport` up to
     // `firstReport`. If the present wait finds one of their descriptors again, the report waits in `again`, at the place
     // of the earlier one. Memory of its own for the same reason as in `ReadyQueue`: with arrays an event took 93
     // instructions more, and now 16.
-    @exclusivity(unchecked) private var earlierReport = 0
-    @exclusivity(unchecked) private var firstReport = 0
-    @exclusivity(unchecked) private var nextReport = 0
-    @exclusivity(unchecked) private var again = UnsafeMutableBufferPointer<Report>(start: nil, count: 0)
-    @exclusivity(unchecked) private var againCount = 0
+    private var earlierReport = 0
+    private var firstReport = 0
+    private var nextReport = 0
+    private var again = UnsafeMutableBufferPointer<Report>(start: nil, count: 0)
+    private var againCount = 0
 
     private typealias Report = (watch: Unmanaged<Watch>?, events: DescriptorEvents)
 
@@ -305,7 +304,7 @@ private final class Watch {
     private let clock: Int32?
     private var event: UnsafeMutablePointer<event>?
     /// The number of the latest report.
-    @exclusivity(unchecked) var latestReport = -1
+    var latestReport = -1
 
     init(driver: LibeventDriver, token: SourceToken, clock: Int32? = nil) {
         self.driver = Unmanaged.passUnretained(driver)

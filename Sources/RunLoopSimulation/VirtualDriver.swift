@@ -9,7 +9,7 @@ final class VirtualDriver: Driver {
     let thread: Timeline.Thread
 
     /// The watches of simulated descriptors, on a host that has any.
-    @exclusivity(unchecked) private(set) var simulated: DescriptorWatches?
+    private(set) var simulated: DescriptorWatches?
 
     init(timeline: Timeline, thread: Timeline.Thread, descriptors: (any SimulatedDescriptors)? = nil) {
         self.timeline = timeline
@@ -61,11 +61,9 @@ final class VirtualDriver: Driver {
         return loop
     }
 
-    // Not checked for exclusive access: only the loop's thread uses the set, and calls nothing meanwhile. The checks
-    // were 22 of the 1,542 instructions of a fire.
-    @exclusivity(unchecked) private var watched: Set<SourceToken> = [] { didSet { mayWatch() } }
+    private var watched: Set<SourceToken> = [] { didSet { mayWatch() } }
     /// `true` if a descriptor may be ready that the timeline does not report.
-    @exclusivity(unchecked) private var looks = false
+    private var looks = false
 
     private func mayWatch() {
         looks = !watched.isEmpty || simulated != nil

@@ -7,27 +7,26 @@ internal import RunLoopKit
 /// on all bytes that it decrypts, and then holds at most an incomplete record.
 final class TLSStream: ByteStream {
     fileprivate let below: any ByteStream
-    // Unchecked as in `Connection`.
     /// The number of bytes that may still be read from the lower stream for the current event.
-    @exclusivity(unchecked) private var allowance = 0
+    private var allowance = 0
     let session: TLSSession
-    @exclusivity(unchecked) var owner: (any StreamOwner)?
-    @exclusivity(unchecked) private var isWatched = false
+    var owner: (any StreamOwner)?
+    private var isWatched = false
     private var handshakeTimeout: DelayedCall?
     private static let timeoutLabel = CallLabel("handshake timeout")
 
-    @exclusivity(unchecked) private(set) var failure: (any StreamFailure)?
-    @exclusivity(unchecked) private(set) var isOpen = false
+    private(set) var failure: (any StreamFailure)?
+    private(set) var isOpen = false
     /// The events of the lower stream that the handshake or reading waits for; reading may have to send bytes first.
-    @exclusivity(unchecked) private var readAwaits: DescriptorEvents
+    private var readAwaits: DescriptorEvents
     /// The events of the lower stream that writing waits for.
-    @exclusivity(unchecked) private var writeAwaits = DescriptorEvents.writable
+    private var writeAwaits = DescriptorEvents.writable
     private var hasEnded = false
     /// True after reading has failed. Reading continues after a failed write, because the peer may have sent bytes
     /// before it closed.
-    @exclusivity(unchecked) private var hasReadFailed = false
+    private var hasReadFailed = false
 
-    @exclusivity(unchecked) var interest: DescriptorEvents = [] {
+    var interest: DescriptorEvents = [] {
         didSet { updateBelow() }
     }
 
@@ -96,7 +95,7 @@ final class TLSStream: ByteStream {
 
     // MARK: Bytes
 
-    @exclusivity(unchecked) private(set) var holdsInput = false
+    private(set) var holdsInput = false
 
     /// Decrypts records while there is room and input.
     func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {

@@ -19,8 +19,7 @@ extension RunLoop {
                 mayBeCalledAgain(in: loop)
             }
         }
-        // Unchecked as in `Item`.
-        @exclusivity(unchecked) private final var window: RateWindow?
+        private final var window: RateWindow?
         /// The alarm that ends the interval of a limit.
         private final var alarm: Alarm?
 
@@ -33,14 +32,15 @@ extension RunLoop {
         final override var keepsAlive: Bool { keepsModesAlive }
 
         /// The number of the pending signal; 0 if the source was not signalled.
-        @exclusivity(unchecked) final var signalNumber: UInt64 = 0
+        final var signalNumber: UInt64 = 0
+        // Unchecked as in `Item`.
         /// The driver's token for the source while its descriptor is watched or parked.
         @exclusivity(unchecked) final var token: SourceToken?
         @exclusivity(unchecked) final var parkedIndex: Int?
 
         /// The number of the source's name in the log that used it last, and that log's number; 0 if the name was set
         /// since.
-        @exclusivity(unchecked) private final var knownName: (number: UInt32, log: UInt32) = (0, 0)
+        private final var knownName: (number: UInt32, log: UInt32) = (0, 0)
 
         init(order: Int, origin: Origin) {
             self.order = order

@@ -19,7 +19,7 @@ public final class CustomSource: RunLoop.Source {
     /// A Boolean value that indicates whether the source is marked as ready.
     public var isSignalled: Bool { signalNumber != 0 }
 
-    @exclusivity(unchecked) private var handler: ((CustomSource) -> Void)?
+    private var handler: ((CustomSource) -> Void)?
 
     /// Creates a source. Add it with `RunLoop.add(_:forMode:)`.
     ///

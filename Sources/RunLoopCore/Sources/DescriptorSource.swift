@@ -27,7 +27,7 @@ public final class DescriptorSource: RunLoop.WatchedSource {
     /// The descriptor is no longer watched and may be closed here. On the loop's thread.
     public var removalHandler: (() -> Void)? { willSet { checkThread() } }
 
-    @exclusivity(unchecked) private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
+    private var handler: ((DescriptorSource, DescriptorEvents) -> Void)?
 
     /// Creates a source. Add it with `RunLoop.add(_:forMode:)`.
     ///

@@ -15,7 +15,7 @@ public final class Observer: RunLoop.UntimedItem {
     /// they were added.
     public let order: Int
 
-    @exclusivity(unchecked) private var handler: ((Observer, RunLoop.Activity) -> Void)?
+    private var handler: ((Observer, RunLoop.Activity) -> Void)?
 
     /// Creates an observer. Add it with `RunLoop.add(_:forMode:)`.
     public init(

@@ -11,9 +11,9 @@ extension RunLoop {
 
         /// The closure to call when the descriptor is readable; `nil` once the source is invalid. The closure does not
         /// keep the source.
-        @exclusivity(unchecked) private final var handler: (() -> Void)?
+        private final var handler: (() -> Void)?
         /// The closure to call when the source has left its loop, and when it has been invalidated.
-        @exclusivity(unchecked) @_spi(Ports) public private(set) final var cleanup: (() -> Void)?
+        @_spi(Ports) public private(set) final var cleanup: (() -> Void)?
 
         /// Creates a source for a descriptor that the caller owns; -1 for a source that is only signalled.
         @_spi(Ports) public init(descriptor: Int32 = -1, name: String, order: Int, origin: Origin) {

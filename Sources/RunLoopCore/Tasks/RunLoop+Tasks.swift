@@ -171,8 +171,7 @@ extension RunLoop.Remote {
 
 /// A task of the loop, which keeps its modes from being empty.
 final class TaskItem: RunLoop.UntimedItem {
-    // Unchecked as in `Item`.
-    @exclusivity(unchecked) var task: (cancel: @Sendable () -> Void, ended: @Sendable () async -> Void)?
+    var task: (cancel: @Sendable () -> Void, ended: @Sendable () async -> Void)?
 
     let scope: TaskScope
     /// The scope in which the task was started; `nil` if there was none.

@@ -8,13 +8,13 @@ final class TaskScope: Sendable {
     @TaskLocal private static var current: TaskScope?
 
     private let remote: RunLoop.Remote
-    // Unsafe and unchecked, but only the loop's thread accesses these.
+    // Unsafe, but only the loop's thread accesses these.
     /// The task; `nil` when it has ended.
-    @exclusivity(unchecked) nonisolated(unsafe) private(set) var task: UnownedJob?
+    nonisolated(unsafe) private(set) var task: UnownedJob?
     /// The deadline of the scope in which the task was started; `nil` if there was none.
-    @exclusivity(unchecked) nonisolated(unsafe) private(set) var deadline: ScopeDeadline?
+    nonisolated(unsafe) private(set) var deadline: ScopeDeadline?
     /// The wait of the task; `nil` while it does not wait on the loop.
-    @exclusivity(unchecked) nonisolated(unsafe) var wait: TaskWait?
+    nonisolated(unsafe) var wait: TaskWait?
 
     private let hasCancelled = Atomic(false)
 

@@ -15,12 +15,12 @@ internal import Synchronization
     /// Hands the fields below back to the task. ThreadSanitizer does not see the runtime's own way of doing so.
     private let isOver = Atomic(false)
     /// The waiting task's job.
-    @exclusivity(unchecked) private var job: UnownedJob?
+    private var job: UnownedJob?
     /// The executor from which the job came, if that was the loop's: the task resumes there.
-    @exclusivity(unchecked) private var origin: (jobs: UnownedReference<RunLoop.JobQueue>, way: JobWay)?
-    @exclusivity(unchecked) private var error: (any Error)?
-    @exclusivity(unchecked) private var hasBegun = false
-    @exclusivity(unchecked) private var usedGate: JobGate?
+    private var origin: (jobs: UnownedReference<RunLoop.JobQueue>, way: JobWay)?
+    private var error: (any Error)?
+    private var hasBegun = false
+    private var usedGate: JobGate?
     /// Indicates whether the wait can be ended. On the loop's thread.
     public final var isWaiting: Bool { isOpen.load(ordering: .relaxed) }
 
@@ -28,10 +28,10 @@ internal import Synchronization
     final var waiter: UnownedJob? { isWaiting ? job : nil }
 
     /// Set when the task has come to rest. Before that it may be on its way through the queue of its actor.
-    @exclusivity(unchecked) private var hasOpened = false
+    private var hasOpened = false
     /// Set if the wait was ended before `hasOpened`.
-    @exclusivity(unchecked) private var hasEndedEarly = false
-    @exclusivity(unchecked) private var isUsed = false
+    private var hasEndedEarly = false
+    private var isUsed = false
     /// Indicates whether a task waits: from the beginning of the wait until the task resumes. Computed, because other
     /// modules check each use of a stored property.
     public final var isTaken: Bool { isUsed }

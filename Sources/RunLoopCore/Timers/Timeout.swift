@@ -23,8 +23,8 @@
 ///
 /// Source: folly's `AsyncTimeout`; libev's and libevent's timers in memory of the caller.
 open class Timeout: RunLoop.TimedItem {
-    // Unchecked as in `Item`. With this field an object has 72 bytes, all that the allocator gives in a block of 80.
-    @exclusivity(unchecked) private final var date = RunLoop.Instant.distantFuture
+    // With this field an object has 72 bytes, all that the allocator gives in a block of 80.
+    private final var date = RunLoop.Instant.distantFuture
 
     /// The index in the queue that marks an invalid timeout: a field for that would add 8 bytes to each.
     private static let indexOfInvalid: Int32 = -2

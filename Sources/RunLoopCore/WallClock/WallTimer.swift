@@ -51,7 +51,7 @@ public final class WallTimer: RunLoop.TimedItem {
     /// last one. A thousand stands for more. Zero with ``MissedDates/runEach``. On the thread of its loop.
     public private(set) var missedFires = 0
 
-    @exclusivity(unchecked) private var block: ((WallTimer) -> Void)?
+    private var block: ((WallTimer) -> Void)?
     /// The last date of the schedule that has come, fired or missed: the next one counts from it. Before the first, the
     /// date from which the dates count; `nil` if none was given and the timer was not added yet. On the thread of its
     /// loop.

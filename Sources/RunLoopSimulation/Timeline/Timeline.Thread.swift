@@ -59,32 +59,32 @@ extension Timeline {
         var lockNumber: Int32 = 0
         /// The handle with which others wait for the thread's end.
         var handle: ThreadHandle?
-        @exclusivity(unchecked) var loop: UnownedReference<RunLoop>?
-        @exclusivity(unchecked) var rest = Rest.none
-        @exclusivity(unchecked) var isWoken = false
+        var loop: UnownedReference<RunLoop>?
+        var rest = Rest.none
+        var isWoken = false
         /// The reason why the thread's last rest ended.
-        @exclusivity(unchecked) var outcome = WaitOutcome.woke
+        var outcome = WaitOutcome.woke
         /// The number of beginnings and ends of the thread's waits for signals: a signal that comes after an end is
         /// ignored.
-        @exclusivity(unchecked) var signalWaits = 0
+        var signalWaits = 0
         /// The signal that the thread waits for.
-        @exclusivity(unchecked) var awaited: Awaited?
+        var awaited: Awaited?
         /// Called when the thread ends, before the others have their turn.
         var ended: @Sendable () -> Void = {}
         /// The time when the thread last came to rest.
-        @exclusivity(unchecked) var lastRest = RunLoop.Instant(nanoseconds: 0)
-        @exclusivity(unchecked) var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:] {
+        var lastRest = RunLoop.Instant(nanoseconds: 0)
+        var watches: [SourceToken: (descriptor: Int32, events: DescriptorEvents)] = [:] {
             didSet { watchesAny = clockWatch != nil || !watches.isEmpty }
         }
         /// The token of the watch on the wall clock, and whether the clock was set.
-        @exclusivity(unchecked) var clockWatch: (token: SourceToken, wasSet: Bool)? {
+        var clockWatch: (token: SourceToken, wasSet: Bool)? {
             didSet { watchesAny = clockWatch != nil || !watches.isEmpty }
         }
-        @exclusivity(unchecked) private var watchesAny = false
+        private var watchesAny = false
 
         private let fiber: OpaquePointer
         /// `true` while the thread waits for its turn, or is about to.
-        @exclusivity(unchecked) private var isParked = true
+        private var isParked = true
 
         /// - Parameter main: the first thread of the simulation, on which all run; `nil` for the first thread itself.
         init(_ name: String, number: Int, isService: Bool, of process: Process, besides main: Thread?) {

@@ -4,13 +4,12 @@ internal import RunLoopKit
 ///
 /// The memory starts uninitialized, because system calls fill it.
 @_spi(Ports) public final class ByteBuffer {
-    // Unchecked as in `Connection`: one thread, and no access is open while `fill` runs.
-    @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer
-    @exclusivity(unchecked) private(set) var capacity: Int
-    @exclusivity(unchecked) private var start = 0
-    @exclusivity(unchecked) private var end = 0
+    private var memory: UnsafeMutableRawPointer
+    private(set) var capacity: Int
+    private var start = 0
+    private var end = 0
     /// The next buffer in a pool.
-    @exclusivity(unchecked) fileprivate var next: ByteBuffer?
+    fileprivate var next: ByteBuffer?
 
     public init(capacity: Int) {
         memory = .allocate(byteCount: capacity, alignment: 1)
@@ -104,10 +103,10 @@ final class BufferPool {
     /// The capacity in bytes of a large buffer, into which streaming connections read.
     static let largeSize = 256 * 1024
 
-    // Unchecked as in `Connection`. A list, because an array took 3 % of the instructions of a GET in TTLStore.
-    @exclusivity(unchecked) private var free: ByteBuffer?
-    @exclusivity(unchecked) private var count = 0
-    @exclusivity(unchecked) private var large: ByteBuffer?
+    // A list, because an array took 3 % of the instructions of a GET in TTLStore.
+    private var free: ByteBuffer?
+    private var count = 0
+    private var large: ByteBuffer?
 
     @inline(__always)
     func take() -> ByteBuffer {
