@@ -1,4 +1,4 @@
-// error: 'driver' is inaccessible due to 'package' protection level
+// error: 'driver' is inaccessible due to '@_spi' protection level
 import RunLoopKit
 
 func driver(of loop: RunLoop) -> Any {
