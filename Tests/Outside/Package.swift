@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
 
-// What others write with the ports: a driver.
+// What others write with the ports: a driver, and a stream.
 
 import PackageDescription
 
@@ -21,8 +21,16 @@ let package = Package(
     ],
     targets: [
         .target(name: "PollDriver", dependencies: [library("RunLoopKit")], swiftSettings: settings),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(
+            name: "DeflateStream", dependencies: ["CZlib", library("RunLoopKit"), library("RunLoopUnix")],
+            swiftSettings: settings),
         .testTarget(
-            name: "OutsideTests", dependencies: ["PollDriver", library("RunLoopConformance")], swiftSettings: settings),
+            name: "OutsideTests",
+            dependencies: [
+                "PollDriver", "DeflateStream", library("RunLoopConformance"), library("RunLoopKit"),
+                library("RunLoopUnix"),
+            ], swiftSettings: settings),
         // The programs of Examples as they are: their folders are links.
         .target(
             name: "RecordOptions",

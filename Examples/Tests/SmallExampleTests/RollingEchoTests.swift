@@ -27,7 +27,7 @@ private final class Clients: Sendable {
 
     /// - Returns: the error, if any.
     private func request(_ address: Endpoint) -> String? {
-        let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = socket(address.systemFamily, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }
         guard address.withSystemAddress({ connect(descriptor, $0, $1) }) == 0 else { return "connect: \(errno)" }
         usleep(.random(in: 0..<2000))
@@ -82,7 +82,7 @@ struct RollingRestartTests {
             let address =
                 try isUnix
                 ? Endpoint(path: "@rlk-rolling-\(getpid())-\(overlaps)") : Endpoint("127.0.0.1", port: 0)
-            let socket = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            let socket = socket(address.systemFamily, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             defer { close(socket) }
             #expect(address.withSystemAddress { bind(socket, $0, $1) } == 0 && listen(socket, 511) == 0)
             var server = try await Self.start(on: socket, loop)
@@ -134,7 +134,7 @@ struct RollingRestartTests {
     }
 
     private static func isListening(_ address: Endpoint) -> Bool {
-        let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = socket(address.systemFamily, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }
         return address.withSystemAddress { connect(descriptor, $0, $1) } == 0
     }
@@ -150,4 +150,8 @@ struct RollingRestartTests {
             #expect(try await manager.exit() == .exited(0))
         }
     }
+}
+
+extension Endpoint {
+    fileprivate var systemFamily: Int32 { withSystemAddress { address, _ in Int32(address.pointee.sa_family) } }
 }
