@@ -1,6 +1,7 @@
 // The costs of tasks. In a file of its own, because declarations in main.swift are isolated to the main actor, and so
 // would be the tasks' closures.
 import Glibc
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
@@ -143,6 +144,14 @@ let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
         }
     ),
     (
+        "an echo by a connection's handler, with a watcher",
+        { loop, count in
+            let watcher = SilentWatcher()
+            loop.addWatcher(watcher)
+            echo(loop, count)
+        }
+    ),
+    (
         "an echo by a task",
         { loop, count in
             let (server, peer) = sockets()
@@ -160,3 +169,5 @@ let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
         }
     ),
 ]
+
+private final class SilentWatcher: LoopWatcher {}

@@ -1,36 +1,46 @@
-/// Counts the bytes of a connection for a recorder. On the loop's thread.
+/// Counts the bytes of a connection for a recorder, and tells watchers of them. On the loop's thread.
 package final class FlightMeter {
     /// The descriptor, in the form of an event.
     let descriptor: UInt16
     let name: UInt32
-    private let log: FlightLog
+    private let log: FlightLog?
+    /// Tells watchers of received and sent bytes.
+    private let report: ((_ received: Int, _ sent: Int) -> Void)?
     /// The bytes that are not written yet. Unchecked, like the state of the log.
     @exclusivity(unchecked) private var received: UInt32 = 0
     @exclusivity(unchecked) private var sent: UInt32 = 0
 
-    init(_ log: FlightLog, _ descriptor: Int32, _ callee: Callee) {
-        (self.log, self.descriptor) = (log, UInt16(clamping: descriptor))
-        name = log.name(of: callee)
+    init(
+        _ log: FlightLog?, _ descriptor: Int32, _ callee: RunLoop.Callee,
+        report: ((_ received: Int, _ sent: Int) -> Void)? = nil
+    ) {
+        (self.log, self.descriptor, self.report) = (log, UInt16(clamping: descriptor), report)
+        name = log?.name(of: callee) ?? 0
     }
 
     deinit {
-        log.willLose(self)
+        log?.willLose(self)
     }
 
     package func addInput(_ count: Int) {
-        guard received | sent != 0 else { return addFirst(input: count, output: 0) }
+        guard received | sent != 0, report == nil else { return add(input: count, output: 0) }
         received &+= UInt32(truncatingIfNeeded: count)
     }
 
     package func addOutput(_ count: Int) {
-        guard received | sent != 0 else { return addFirst(input: 0, output: count) }
+        guard received | sent != 0, report == nil else { return add(input: 0, output: count) }
         sent &+= UInt32(truncatingIfNeeded: count)
     }
 
     @inline(never)
-    private func addFirst(input: Int, output: Int) {
-        (received, sent) = (UInt32(truncatingIfNeeded: input), UInt32(truncatingIfNeeded: output))
-        log.noteFirstBytes(of: self)
+    private func add(input: Int, output: Int) {
+        if let log {
+            let isFirst = received | sent == 0
+            received &+= UInt32(truncatingIfNeeded: input)
+            sent &+= UInt32(truncatingIfNeeded: output)
+            if isFirst { log.noteFirstBytes(of: self) }
+        }
+        report?(input, output)
     }
 
     /// Takes the counted bytes, in the form of an event.

@@ -25,7 +25,7 @@ extension RunLoop {
         var waitingJobs: [UnownedJob] { (0..<jobs.count).map { jobs[$0].job } }
 
         func add(_ job: UnownedJob, by way: JobWay, in loop: RunLoop) {
-            if loop.isUseWatched { tell(of: job, in: loop) }
+            if loop.isWatched([.effects, .choices, .uses]) { tell(of: job, in: loop) }
             guard let running else {
                 jobs.append((job, way))
                 if !isScheduled { schedule(in: loop) }
@@ -39,7 +39,7 @@ extension RunLoop {
         private func tell(of job: UnownedJob, in loop: RunLoop) {
             loop.noticeUse()
             loop.schedule?.jobCame(job)
-            if loop.flight != nil { loop.watchedCause(of: callee(of: job)) }
+            if loop.isWatched(.effects) { loop.watchedCause(of: callee(of: job)) }
         }
 
         /// Returns the task of a job, with the place where it was started if it is a loop's.
@@ -51,7 +51,7 @@ extension RunLoop {
 
         private func schedule(in loop: RunLoop) {
             if home == nil && !loop.hasEnded {
-                setMembership(Membership.none.joining(modes, common: loop.commonModes), in: loop)
+                setMembership(Membership.none.joining(modes, common: loop.modeTable.common), in: loop)
             }
             isScheduled = true
             loop.blocks.append(Block(modes: modes, body: { [self] loop in runTurn(in: loop) }, origin: origin))
@@ -66,7 +66,7 @@ extension RunLoop {
                 if !jobs.isEmpty && turn.isOver(in: loop) { break }
             }
             if !jobs.isEmpty { schedule(in: loop) }
-            if loop.isWatched { tellScheduleOfEnd(in: loop) }
+            if loop.isWatched(.choices) { tellScheduleOfEnd(in: loop) }
         }
 
         @inline(never)
@@ -76,7 +76,7 @@ extension RunLoop {
 
         @inline(__always)
         private func takeNext(in loop: RunLoop) -> Entry? {
-            if loop.isWatched && !jobs.isEmpty && !moveChosenFirst(in: loop) { return nil }
+            if loop.isWatched(.choices) && !jobs.isEmpty && !moveChosenFirst(in: loop) { return nil }
             return jobs.popFirst()
         }
 
@@ -109,8 +109,8 @@ extension RunLoop {
         // the loop.
         @inline(__always)
         private func run(_ entry: Entry, in loop: RunLoop) {
-            let outer = loop.jobItem
-            loop.jobItem = UnownedReference(self)
+            let outer = loop.runs.jobItem
+            loop.runs.jobItem = UnownedReference(self)
             running = entry
             loop.dispatch(callee(of: entry.job)) {
                 let (job, executors) = (entry.job, executors!)
@@ -127,7 +127,7 @@ extension RunLoop {
                 }
             }
             running = nil
-            loop.jobItem = outer
+            loop.runs.jobItem = outer
             loop.statistics.jobs += 1
         }
 
@@ -149,6 +149,6 @@ extension RunLoop {
     }
 
     package var runningJob: UnownedJob? {
-        jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job } }
+        runs.jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job } }
     }
 }
