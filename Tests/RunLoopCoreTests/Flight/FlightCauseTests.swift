@@ -93,7 +93,8 @@ struct FlightCauseTests {
             }
             source.name = "pipe"
             try! loop.add(source, forMode: .default)
-            loop.perform(afterDelay: .milliseconds(1)) {
+            // Late enough that a slow machine is asleep before it.
+            loop.perform(afterDelay: .milliseconds(250)) {
                 steps.add()
                 withExtendedLifetime(recorder) {}
             }
