@@ -46,15 +46,18 @@ let products: [Product] = [
     .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
     .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
     .library(name: "RunLoopNIO", targets: ["RunLoopNIO"]),
+    .library(name: "RunLoopHTTP", targets: ["RunLoopHTTP"]),
     .library(name: "RunLoopGLib", targets: ["RunLoopGLib"]),
 ]
 
 /// The packages that the adapters are for, by the names that targets use.
 let packages: KeyValuePairs<String, Package.Dependency> = [
     "swift-async-algorithms": .package(url: "https://github.com/apple/swift-async-algorithms.git", from: "1.0.0"),
+    "swift-http-types": .package(url: "https://github.com/apple/swift-http-types.git", from: "1.3.0"),
     "swift-log": .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
     "swift-metrics": .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
     "swift-nio": .package(url: "https://github.com/apple/swift-nio.git", from: "2.92.0"),
+    "swift-nio-http2": .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.38.0"),
     "swift-service-lifecycle": .package(
         url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.6.0"),
 ]
@@ -125,6 +128,15 @@ let targets: [Target] = [
         dependencies: [
             "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", adapted("NIOCore", from: "swift-nio"),
             adapted("NIOTLS", from: "swift-nio"),
+        ],
+        packageAccess: false, swiftSettings: strict),
+    .target(
+        name: "RunLoopHTTP",
+        dependencies: [
+            "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopNIO", adapted("HTTPTypes", from: "swift-http-types"),
+            adapted("NIOCore", from: "swift-nio"), adapted("NIOHTTP1", from: "swift-nio"),
+            adapted("NIOHTTP2", from: "swift-nio-http2"), adapted("NIOTLS", from: "swift-nio"),
+            adapted("NIOWebSocket", from: "swift-nio"),
         ],
         packageAccess: false, swiftSettings: strict),
     .target(
@@ -249,6 +261,16 @@ let targets: [Target] = [
         ],
         swiftSettings: strict),
     .testTarget(
+        name: "RunLoopHTTPTests",
+        dependencies: [
+            "RunLoopHTTP", "RunLoopNIO", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation", "RunLoopHosts",
+            "RunLoopExploration", "RunLoopTesting", "TestSupport", "TLSTestSupport",
+            adapted("HTTPTypes", from: "swift-http-types"),
+            adapted("NIOCore", from: "swift-nio"),
+            adapted("NIOHTTP1", from: "swift-nio"),
+        ],
+        swiftSettings: strict),
+    .testTarget(
         name: "AdapterTests",
         dependencies: [
             "RunLoopKit", "RunLoopUnix", "RunLoopLibevent", "RunLoopSimulation", "RunLoopLogging", "RunLoopMetrics",
@@ -276,7 +298,9 @@ let package = Package(
     traits: [
         .trait(
             name: "Adapters",
-            description: "RunLoopGLib, RunLoopLogging, RunLoopMetrics, RunLoopNIO and RunLoopServiceLifecycle")
+            description: """
+                RunLoopGLib, RunLoopHTTP, RunLoopLogging, RunLoopMetrics, RunLoopNIO and RunLoopServiceLifecycle
+                """)
     ],
     dependencies: packages.filter { needed.contains($0.key) }.map(\.value),
     targets: targets.filter { needed.contains($0.name) },

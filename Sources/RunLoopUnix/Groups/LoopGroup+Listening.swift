@@ -16,7 +16,8 @@ extension LoopGroup {
     /// peer's address.
     public typealias AcceptHandler = @Sendable (RunLoop, Int32, Endpoint) -> Void
 
-    typealias Made = @Sendable (RunLoop, Listener) -> Void
+    /// A closure that is called with each listener of a group, on the thread of its loop.
+    @_spi(Ports) public typealias Made = @Sendable (RunLoop, Listener) -> Void
 
     /// Listens on an address, on all loops or for all of them. Blocks the calling thread, which may be any thread
     /// outside the group, until all listen.
@@ -40,8 +41,10 @@ extension LoopGroup {
         try listen(on: address, options: options, spread: spread, made: { _, _ in }, handler)
     }
 
-    /// - Parameter made: called with each listener, on the thread of its loop.
-    func listen(
+    /// Listens as ``listen(on:options:spread:_:)`` does, for a server that ends its listeners itself.
+    ///
+    /// - Parameter made: called with each listener, on the thread of its loop, before it accepts.
+    @_spi(Ports) public func listen(
         on address: Endpoint, options: Listener.Options, spread: Spread?, made: @escaping Made,
         _ handler: @escaping AcceptHandler
     ) throws -> Endpoint {
@@ -93,7 +96,10 @@ extension LoopGroup {
         try listen(inherited: descriptor, options: options, made: { _, _ in }, handler)
     }
 
-    func listen(
+    /// Listens as ``listen(inherited:options:_:)`` does, for a server that ends its listener itself.
+    ///
+    /// - Parameter made: called with the listener, on the thread of its loop, before it accepts.
+    @_spi(Ports) public func listen(
         inherited descriptor: Int32, options: Listener.Options, made: @escaping Made, _ handler: @escaping AcceptHandler
     ) throws -> Endpoint {
         try listenInTurn(made, handler) { try Listener(inherited: descriptor, on: $0, options: options, handler: $1) }

@@ -1,0 +1,91 @@
+#if Adapters
+internal import HTTPTypes
+internal import NIOCore
+@_spi(Ports) internal import RunLoopKit
+
+/// The part of a body that has come and that the program has not taken. On the loop's thread.
+final class IncomingBody {
+    let announcedLength: Int?
+    private(set) var input = ByteBuffer()
+    private(set) var received = 0
+    private(set) var isComplete = false
+    private(set) var trailers: HTTPFields?
+    /// The reason why no more comes.
+    private(set) var failure: (any Error)?
+    /// The largest number of bytes that the body may have.
+    var maximum: Int
+    private let tooLong: any Error
+    /// True while a task waits for the next piece.
+    private(set) var isAwaited = false
+    private let wait: NamedWait
+
+    /// Called when the program has taken what had come, and when it asks for more than has come.
+    var taken: () -> Void = {}
+    var wanted: () -> Void = {}
+
+    /// The number of bytes that wait for the program before the rest is left with the peer.
+    private static let mostHeld = 128 * 1024
+
+    /// - Parameter tooLong: thrown for a body of more than `maximum` bytes.
+    init(on loop: RunLoop, announcedLength: Int?, maximum: Int, tooLong: any Error) {
+        (self.announcedLength, self.maximum, self.tooLong) = (announcedLength, maximum, tooLong)
+        wait = NamedWait(loop.remote, "waits for the body of an HTTP message")
+    }
+
+    /// True if no more should be read from the peer.
+    var isFull: Bool { input.readableBytes >= Self.mostHeld }
+
+    func receive(_ bytes: ByteBuffer) {
+        assert(!isComplete, "a body goes on after its end")
+        received += bytes.readableBytes
+        var bytes = bytes
+        if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
+        wait.end()
+    }
+
+    func receiveEnd(_ trailers: HTTPFields?) {
+        (isComplete, self.trailers) = (true, trailers)
+        wait.end()
+    }
+
+    /// Ends the body early: what has come can be taken, and then the error is thrown.
+    func fail(_ error: any Error) {
+        guard !isComplete, failure == nil else { return }
+        failure = error
+        wait.end()
+    }
+
+    /// Calls nobody any more: the channel has gone on to another message.
+    func forgetChannel() { (taken, wanted) = ({}, {}) }
+
+    /// Forgets the bytes that have come.
+    func drop() { input = ByteBuffer() }
+
+    /// Takes the bytes that have come; `nil` if there are none.
+    func take() throws -> ByteBuffer? {
+        guard max(received, announcedLength ?? 0) <= maximum else { throw tooLong }
+        guard input.readableBytes > 0 else {
+            if !isComplete { wanted() }
+            return nil
+        }
+        let piece = input
+        input = ByteBuffer()
+        taken()
+        return piece
+    }
+
+    /// Waits for the next piece; `nil` at the end.
+    nonisolated(nonsending) func next() async throws -> ByteBuffer? {
+        while true {
+            if let piece = try take() { return piece }
+            if isComplete { return nil }
+            if let failure { throw failure }
+            try await wait.admit(for: "the body of an HTTP message")
+            isAwaited = true
+            defer { isAwaited = false }
+            wanted()
+            try await wait.wait()
+        }
+    }
+}
+#endif

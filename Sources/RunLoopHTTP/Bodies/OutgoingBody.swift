@@ -1,0 +1,63 @@
+#if Adapters
+internal import HTTPTypes
+internal import NIOCore
+@_spi(Ports) internal import RunLoopKit
+
+/// The handler of a channel to which a body is written. On the loop's thread.
+protocol BodyChannel: AnyObject {
+    var isWritable: Bool { get }
+    func send(_ bytes: ByteBuffer)
+    func flush()
+}
+
+/// A body that a task writes piece by piece, and that is as long as it was announced. On the loop's thread.
+final class OutgoingBody {
+    /// The program's part, which writes the body.
+    typealias Source = nonisolated(nonsending) (HTTPBodyWriter) async throws -> Void
+
+    /// The number of bytes that are lacking; `nil` if the length was not announced.
+    private(set) var lacking: Int?
+    private(set) var sent = 0
+    var trailers: HTTPFields?
+    private var channel: (any BodyChannel)?
+    private var failure: (any Error)?
+    private let wrongLength: any Error
+    private let wait: NamedWait
+
+    /// - Parameter wrongLength: thrown if more is written than was announced.
+    init(_ length: Int?, to channel: any BodyChannel, on loop: RunLoop, wrongLength: any Error) {
+        (lacking, self.channel, self.wrongLength) = (length, channel, wrongLength)
+        wait = NamedWait(loop.remote, "waits until a peer has read a part of an HTTP message")
+    }
+
+    func write(_ bytes: ByteBuffer) throws {
+        guard let channel else { throw failure ?? CancellationError() }
+        if let lacking {
+            guard bytes.readableBytes <= lacking else { throw wrongLength }
+            self.lacking = lacking - bytes.readableBytes
+        }
+        sent += bytes.readableBytes
+        if bytes.readableBytes > 0 { channel.send(bytes) }
+    }
+
+    nonisolated(nonsending) func writeAndWait(_ bytes: ByteBuffer) async throws {
+        try write(bytes)
+        channel?.flush()
+        while let channel {
+            if channel.isWritable { return }
+            try await wait.admit(for: "the body of an HTTP message")
+            try await wait.wait()
+        }
+        throw failure ?? CancellationError()
+    }
+
+    func drained() { wait.end() }
+
+    /// Ends the body, complete or not: nothing more can be written.
+    func end(_ error: (any Error)?) {
+        guard channel != nil else { return }
+        (channel, failure) = (nil, error)
+        wait.end()
+    }
+}
+#endif

@@ -1,0 +1,25 @@
+#if Adapters
+internal import RunLoopKit
+
+/// A time that a peer has. It moves with each of the peer's steps, which costs no allocation.
+final class Deadline: Timeout {
+    private let loop: RunLoop
+    private let modes: RunLoop.Modes
+    /// Called when the time is over.
+    var reached: (() -> Void)?
+
+    init(on loop: RunLoop, inModes modes: RunLoop.Modes) {
+        (self.loop, self.modes) = (loop, modes)
+        super.init(origin: RunLoop.Origin())
+    }
+
+    override func timeoutExpired() { reached?() }
+
+    /// Gives the peer a time from now on.
+    func set(after time: Duration) { set(loop.now + time) }
+
+    func set(_ date: RunLoop.Instant) {
+        if fireDate != date, !rearm(at: date) { loop.add(self, at: date, forMode: modes) }
+    }
+}
+#endif

@@ -1,0 +1,88 @@
+#if Adapters
+internal import HTTPTypes
+internal import NIOHTTP1
+
+// The types of heads: HTTPTypes' for programs, SwiftNIO's for its handlers.
+
+extension HTTPRequest {
+    /// - Returns: `nil` if a name or the method is not one.
+    init?(_ head: HTTPRequestHead) {
+        guard let method = Method(head.method.rawValue) else { return nil }
+        var fields = HTTPFields()
+        fields.reserveCapacity(head.headers.count)
+        var authority: String?
+        for (name, value) in head.headers {
+            guard let name = HTTPField.Name(name) else { return nil }
+            if name == .host { authority = value } else { fields.append(HTTPField(name: name, value: value)) }
+        }
+        self.init(method: method, scheme: nil, authority: authority, path: head.uri, headerFields: fields)
+    }
+}
+
+extension HTTPResponse {
+    /// - Returns: `nil` if a name or the status is not one.
+    init?(_ head: HTTPResponseHead) {
+        guard (100...999).contains(head.status.code) else { return nil }
+        var fields = HTTPFields()
+        fields.reserveCapacity(head.headers.count)
+        for (name, value) in head.headers {
+            guard let name = HTTPField.Name(name) else { return nil }
+            fields.append(HTTPField(name: name, value: value))
+        }
+        let status = Status(code: Int(head.status.code), reasonPhrase: head.status.reasonPhrase)
+        self.init(status: status, headerFields: fields)
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let host = HTTPField.Name("host")!
+}
+
+extension HTTPFields {
+    init(_ headers: HTTPHeaders) {
+        self.init()
+        for (name, value) in headers {
+            if let name = HTTPField.Name(name) { append(HTTPField(name: name, value: value)) }
+        }
+    }
+}
+
+extension HTTPHeaders {
+    /// The fields of an answer, without those that frame it, which are the server's.
+    init(_ fields: HTTPFields) {
+        self.init()
+        reserveCapacity(fields.count + 3)
+        for field in fields where !HTTPFields.framing.contains(field.name) {
+            add(name: field.name.rawName, value: field.value)
+        }
+    }
+}
+
+extension HTTPFields {
+    fileprivate static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
+}
+
+/// Rules of HTTP/1.1 that its decoder leaves to its user.
+extension HTTPRequestHead {
+    /// The reason why the head does not belong to a request of HTTP/1.1.
+    var refusal: HTTPServer.Refusal? {
+        let hosts = headers["host"].count
+        guard hosts == 1 || hosts == 0 && version != .http1_1 else {
+            return HTTPServer.Refusal(.badRequest, hosts == 0 ? "there is no host" : "there is more than one host")
+        }
+        let codings = headers[canonicalForm: "transfer-encoding"]
+        guard codings.isEmpty || codings.count == 1 && codings[0].lowercased() == "chunked" else {
+            return HTTPServer.Refusal(.notImplemented, "bodies are sent in chunks, or as they are")
+        }
+        guard HTTPRequest(self) != nil else { return HTTPServer.Refusal(.badRequest, "a name is not one") }
+        return nil
+    }
+
+    /// True if the decoder takes the following bytes for another protocol, and parses no more.
+    var stopsDecoder: Bool { headers.contains(name: "upgrade") || method == .CONNECT }
+
+    var expectsContinue: Bool {
+        headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
+    }
+}
+#endif

@@ -1,0 +1,346 @@
+#if Adapters
+internal import HTTPTypes
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOHTTP2
+internal import RunLoopKit
+@_spi(Ports) internal import RunLoopNIO
+internal import RunLoopTLS
+
+/// Serves the exchanges of an HTTP/1.1 connection, one after another, or the single exchange of an HTTP/2 stream.
+///
+/// The handler reads as fast as the program takes the body, and writes as fast as the client reads.
+final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, BodyChannel {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = Never
+    typealias OutboundOut = HTTPServerResponsePart
+
+    let client: ServedClient
+    /// The connection of HTTP/1.1; `nil` for a stream of HTTP/2.
+    private let connection: ConnectionHandler?
+    private var context: ChannelHandlerContext?
+    private var exchange: HTTPExchange?
+    private var version = HTTPVersion.http1_1
+    private var isReadWanted = false
+    private var isFlushWanted = false
+    /// True while a part of the input is passed on, or a task of this connection runs a handler: output is flushed at its end.
+    private var depth = 0
+    /// True if nothing more is served.
+    private var isLast = false
+    private var lastProgress: RunLoop.Instant
+    private let timeout: Deadline
+
+    init(_ client: ServedClient, _ connection: ConnectionHandler?) {
+        (self.client, self.connection, lastProgress) = (client, connection, client.loop.now)
+        timeout = Deadline(on: client.loop, inModes: client.core.modes)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        timeout.reached = { [unowned self] in deadlinePassed() }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        timeout.reached = nil
+        timeout.cancel()
+        exchangeEnded(.closed)
+    }
+
+    /// The TLS session below the connection.
+    var tls: TLSSession? { context.flatMap { ($0.channel.parent ?? $0.channel).tls } }
+
+    // MARK: Receiving
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isLast else { return }
+        depth += 1
+        switch unwrapInboundIn(data) {
+        case .head(let head): begin(head)
+        case .body(let bytes):
+            progress()
+            exchange?.receive(bytes)
+        case .end(let trailers):
+            progress()
+            exchange?.receiveEnd(trailers.map { HTTPFields($0) })
+            finishIfAnswered()
+            // The program answers later.
+            if exchange != nil { connection?.readAhead() }
+        }
+        depth -= 1
+        flushIfWanted()
+    }
+
+    private func begin(_ head: HTTPRequestHead) {
+        connection?.requestBegan()
+        version = head.version
+        let stops = head.stopsDecoder
+        let exchange = HTTPExchange(
+            HTTPRequest(head) ?? HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil), self,
+            announcedLength: head.headers.first(name: "content-length").flatMap { Int($0) },
+            expectsContinue: isPersistent && head.expectsContinue,
+            closes: connection != nil && (!head.isKeepAlive || stops || client.refusal != nil))
+        self.exchange = exchange
+        lastProgress = client.loop.now
+        if let limit = client.refusal {
+            exchange.fail(HTTPServer.Refusal.reached(limit))
+        } else if let refusal = connection != nil ? head.refusal : nil {
+            exchange.closes = true
+            exchange.fail(refusal)
+        } else {
+            client.core.serve(exchange, on: client.loop)
+        }
+        if self.exchange === exchange { phaseChanged() }
+    }
+
+    func read(context: ChannelHandlerContext) {
+        // The rest of a long body stays with its sender.
+        guard connection != nil || !isLast else { return }
+        guard exchange?.body.isFull != true else { return isReadWanted = true }
+        context.read()
+    }
+
+    /// Notes that the program has taken what had come of the body.
+    func inputWasTaken() {
+        progress()
+        guard isReadWanted else { return }
+        isReadWanted = false
+        context?.read()
+    }
+
+    // MARK: Answering
+
+    /// True for HTTP/1.1 and HTTP/2, whose connections stay open, and whose bodies need no length.
+    private var isPersistent: Bool { version.major > 1 || version.minor > 0 }
+
+    var isWritable: Bool { context?.channel.isWritable ?? false }
+
+    func sendContinue() {
+        guard let context else { return }
+        let head = HTTPResponseHead(version: version, status: .continue)
+        context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+    }
+
+    func sendHead(_ response: HTTPResponse, of exchange: HTTPExchange, length: Int?) {
+        guard let context else { return }
+        // A client that waits for the permission to send its body may send it or not.
+        if exchange.owesContinue { exchange.closes = true }
+        var headers = HTTPHeaders(response.headerFields)
+        let status = response.status.code
+        let hasBody = status != 204 && status != 304
+        if hasBody, let length {
+            headers.add(name: "Content-Length", value: String(length))
+        } else if hasBody, connection != nil {
+            if !isPersistent {
+                exchange.closes = true
+            } else if exchange.request.method != .head {
+                headers.add(name: "Transfer-Encoding", value: "chunked")
+            }
+        }
+        if !headers.contains(name: "date") { headers.add(name: "Date", value: HTTPDate.now(on: client.loop)) }
+        if connection != nil {
+            if exchange.closes {
+                headers.add(name: "Connection", value: "close")
+            } else if !isPersistent {
+                headers.add(name: "Connection", value: "keep-alive")
+            }
+        }
+        let head = HTTPResponseHead(
+            version: version,
+            status: HTTPResponseStatus(statusCode: status, reasonPhrase: response.status.reasonPhrase),
+            headers: headers)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        progress()
+        flushSoon()
+    }
+
+    func send(_ bytes: ByteBuffer) {
+        guard let context, exchange?.sendsBody == true else { return }
+        context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
+        progress()
+        flushSoon()
+    }
+
+    /// Completes an answer: at once if the client reads and the connection stays open, so that the next request of HTTP/1.1
+    /// begins. Otherwise, when the client has received it: a client that does not read has one answer in memory, and
+    /// stalls.
+    func sendEnd(of exchange: HTTPExchange, _ trailers: HTTPFields?) {
+        guard let context else { return }
+        guard exchange.closes || !context.channel.isWritable else { return conclude(exchange, trailers) }
+        let bound = NIOLoopBound((self, exchange, trailers), eventLoop: context.eventLoop)
+        context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))).whenComplete { result in
+            let (handler, exchange, trailers) = bound.value
+            switch result {
+            case .success: handler.conclude(exchange, trailers)
+            case .failure: handler.cutOff(exchange)
+            }
+        }
+    }
+
+    private func conclude(_ exchange: HTTPExchange, _ trailers: HTTPFields?) {
+        guard let context, self.exchange === exchange else { return }
+        let closes = exchange.closes
+        isConcluded = true
+        // First, because a next request that has already arrived begins within the write.
+        finishIfAnswered()
+        context.write(wrapOutboundOut(.end(trailers.map { HTTPHeaders($0) })), promise: nil)
+        flushSoon()
+        if closes { close() }
+    }
+
+    /// True if the end of the present answer has been written.
+    private var isConcluded = false
+
+    /// Makes room for the next request when this one is complete and answered.
+    private func finishIfAnswered() {
+        guard let exchange, isConcluded, exchange.body.isComplete || exchange.closes else { return }
+        isLast = exchange.closes || connection == nil && exchange.body.isComplete
+        exchangeEnded(nil)
+        guard !isLast else { return }
+        connection?.requestEnded()
+    }
+
+    /// Gives up an answer that cannot be completed.
+    func cutOff(_ exchange: HTTPExchange) {
+        guard let context, self.exchange === exchange else { return }
+        exchangeEnded(.closed)
+        isLast = true
+        if connection == nil {
+            context.pipeline.syncOperations.resetStream(.internalError)
+        }
+        context.close(promise: nil)
+    }
+
+    private func exchangeEnded(_ error: HTTPServer.ExchangeError?) {
+        guard let exchange else { return }
+        (self.exchange, isConcluded) = (nil, false)
+        timeout.cancel()
+        client.note(exchange, isCutOff: error != nil)
+        exchange.end(error)
+    }
+
+    // MARK: Flushing
+
+    private func flushSoon() {
+        isFlushWanted = true
+        if depth == 0 { flushIfWanted() }
+    }
+
+    private func flushIfWanted() {
+        guard depth == 0, isFlushWanted else { return }
+        isFlushWanted = false
+        context?.flush()
+    }
+
+    func flush() { flushIfWanted() }
+
+    /// Sends what `body` writes together.
+    func together(_ body: () -> Void) {
+        depth += 1
+        body()
+        depth -= 1
+        flushIfWanted()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        progress()
+        if context.channel.isWritable { exchange?.drained() }
+        context.fireChannelWritabilityChanged()
+    }
+
+    // MARK: Ends
+
+    private func close() {
+        guard let context else { return }
+        flushIfWanted()
+        guard connection == nil else { return context.close(promise: nil) }
+        // A short body ends its stream by itself. Some clients take a reset for a failure if it comes with the answer.
+        lastProgress = client.loop.now
+        timeout.set(after: ConnectionHandler.grace)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case ChannelEvent.inputClosed? = event as? ChannelEvent else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        // The last request, if there is one.
+        if let exchange { exchange.closes = true } else { context.close(promise: nil) }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let error = error as? HTTPParserError else { return context.close(promise: nil) }
+        // The decoder reads no more.
+        if exchange == nil {
+            guard !isLast else { return }
+            connection?.requestBegan()
+            exchange = HTTPExchange(
+                HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil), self, announcedLength: nil,
+                expectsContinue: false, closes: true)
+        }
+        exchange?.closes = true
+        exchange?.fail(
+            error == .headerOverflow
+                ? HTTPServer.Refusal.reached(.headBytes) : HTTPServer.Refusal(.badRequest, "\(error)"))
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        exchangeEnded(.closed)
+        timeout.cancel()
+        context.fireChannelInactive()
+    }
+
+    // MARK: Times
+
+    private func progress() {
+        lastProgress = client.loop.now
+        phaseChanged()
+    }
+
+    /// Sets the deadline of the present phase.
+    func phaseChanged() {
+        guard let exchange, let (time, _) = phase(of: exchange) else { return timeout.cancel() }
+        timeout.set(lastProgress + time)
+    }
+
+    private func phase(of exchange: HTTPExchange) -> (Duration, HTTPServer.Limit)? {
+        let limits = client.settings.limits
+        switch exchange.answer {
+        case .awaited: return exchange.waitsForInput ? (limits.stallTime, .stallTime) : (limits.answerTime, .answerTime)
+        // A program that has nothing to write for the moment may take its time.
+        case .body: return isWritable ? nil : (limits.stallTime, .stallTime)
+        case .ended: return (limits.stallTime, .stallTime)
+        }
+    }
+
+    private func deadlinePassed() {
+        guard let exchange else {
+            context?.pipeline.syncOperations.resetStream(.noError)
+            return
+        }
+        guard let (_, limit) = phase(of: exchange) else { return }
+        exchange.limit = limit
+        if case .awaited = exchange.answer {
+            exchange.fail(HTTPServer.Refusal.reached(limit))
+        } else if connection != nil || !isConcluded {
+            cutOff(exchange)
+        } else {
+            context?.pipeline.syncOperations.resetStream(.noError)
+        }
+    }
+}
+
+extension HTTPExchange {
+    /// True if the client receives the body of the answer.
+    fileprivate var sendsBody: Bool {
+        request.method != .head && status.map { $0.code != 204 && $0.code != 304 } ?? false
+    }
+}
+
+extension ChannelPipeline.SynchronousOperations {
+    /// Resets the HTTP/2 stream of this pipeline.
+    fileprivate func resetStream(_ code: NIOHTTP2.HTTP2ErrorCode) {
+        let codec = try? context(handlerType: HTTP2FramePayloadToHTTP1ServerCodec.self)
+        codec?.writeAndFlush(NIOAny(HTTP2Frame.FramePayload.rstStream(code)), promise: nil)
+    }
+}
+#endif

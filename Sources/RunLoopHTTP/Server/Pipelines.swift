@@ -1,0 +1,55 @@
+#if Adapters
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOHTTP2
+internal import RunLoopNIO
+
+/// The handlers of a connection after its ``ConnectionHandler``.
+extension ChannelPipeline.SynchronousOperations {
+    func addHTTP1(_ client: ServedClient, _ connection: ConnectionHandler) throws {
+        let limits = client.settings.limits
+        var decoderLimits = NIOHTTPDecoderLimitConfiguration()
+        decoderLimits.maxHeaderFieldSize = limits.headBytes
+        decoderLimits.maxHeaderListSize = limits.headBytes
+        // The exchange handler frames answers: the encoder would send the end of a chunked body in answer to `HEAD`.
+        var encoder = HTTPResponseEncoder.Configuration()
+        encoder.automaticallySetFramingHeaders = false
+        try configureHTTPServerPipeline(
+            withServerUpgrade: nil, withErrorHandling: false, withOutboundHeaderValidation: true,
+            withEncoderConfiguration: encoder, withDecoderLimitConfiguration: decoderLimits)
+        try addHandler(ExchangeHandler(client, connection))
+    }
+
+    func addHTTP2(_ client: ServedClient, _ connection: ConnectionHandler) throws {
+        let limits = client.settings.limits
+        var configuration = NIOHTTP2Handler.Configuration()
+        configuration.connection.initialSettings = [
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: limits.streams),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: limits.headBytes),
+        ]
+        configuration.connection.controlFrameRateLimit.maximumCount = limits.controlFrames
+        configuration.stream.streamResetFrameRateLimit.maximumCount = limits.resets
+        let idle = NIOHTTP2ServerConnectionManagementHandler.Configuration(
+            maxIdleTime: TimeAmount(limits.idleTime), maxAge: nil, maxGraceTime: nil, keepalive: nil)
+        let management = NIOHTTP2ServerConnectionManagementHandler(eventLoop: eventLoop, configuration: idle)
+        let ends = HTTP2Ends()
+        let bound = NIOLoopBound((client, connection), eventLoop: eventLoop)
+        let protocolHandler = NIOHTTP2Handler(
+            mode: .server, eventLoop: eventLoop, connectionConfiguration: configuration.connection,
+            streamConfiguration: configuration.stream, streamDelegate: management.http2StreamDelegate
+        ) { stream in
+            let (client, connection) = bound.value
+            connection.streamBegan()
+            stream.closeFuture.whenComplete { _ in bound.value.1.streamEnded() }
+            return stream.eventLoop.makeCompletedFuture {
+                try stream.pipeline.syncOperations.addHandlers([
+                    HTTP2FramePayloadToHTTP1ServerCodec(), ExchangeHandler(client, nil),
+                ])
+            }
+        }
+        try addHandlers([ends.frames, protocolHandler, management, ends])
+        // The channel was active before these handlers were added, and the first of them keeps the event to itself.
+        try context(handler: protocolHandler).fireChannelActive()
+    }
+}
+#endif

@@ -1,0 +1,39 @@
+#if Adapters
+internal import HTTPTypes
+internal import RunLoopKit
+internal import RunLoopUnix
+
+/// A connection as its handlers see it. On the loop's thread.
+struct ServedClient {
+    let core: ServerCore
+    /// The limits and the hooks when the client connected.
+    let settings: ServerCore.Settings
+    let loop: RunLoop
+    let peer: Endpoint
+    /// The limit that refuses all the client's requests.
+    let refusal: HTTPServer.Limit?
+
+    func report(_ error: any Error, _ request: HTTPRequest) {
+        if let failed = settings.hooks.failed { return failed(error, request) }
+        loop.trace?(.ignored("an error of an HTTP server without a hook for it: \(error)"))
+    }
+
+    func note(_ exchange: HTTPExchange, isCutOff: Bool) {
+        guard let completed = settings.hooks.completed else { return }
+        completed(
+            HTTPServer.Completion(
+                // Only a head that could not be read has no path.
+                request: exchange.request.path == nil ? nil : exchange.request, peer: peer, status: exchange.status,
+                receivedBytes: exchange.body.received, sentBytes: exchange.sent, duration: loop.now - exchange.begun,
+                limit: exchange.limit, isCutOff: isCutOff))
+    }
+
+    /// Notes that a client was refused before a request could be read.
+    func note(_ refusal: HTTPServer.Refusal) {
+        settings.hooks.completed?(
+            HTTPServer.Completion(
+                request: nil, peer: peer, status: refusal.status, receivedBytes: 0, sentBytes: 0, duration: .zero,
+                limit: refusal.limit, isCutOff: false))
+    }
+}
+#endif

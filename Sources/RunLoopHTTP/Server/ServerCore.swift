@@ -1,0 +1,87 @@
+#if Adapters
+internal import NIOCore
+@_spi(Ports) internal import RunLoopKit
+@_spi(Ports) internal import RunLoopNIO
+internal import RunLoopTLS
+@_spi(Ports) internal import RunLoopUnix
+internal import Synchronization
+
+/// The state that all connections of a server share. Any thread.
+final class ServerCore: Sendable {
+    typealias Tasks = nonisolated(nonsending) (HTTPServer.Request) async throws -> HTTPServer.Response
+    typealias Exchanges = (HTTPExchange) -> Void
+
+    /// The program's part: a task for each request, or a closure that sets handlers.
+    // Unchecked: the closure of a server on one loop is called on that loop's thread; those on a group are `@Sendable`.
+    enum Service: @unchecked Sendable {
+        case tasks(Tasks)
+        case exchanges(Exchanges)
+    }
+
+    /// What may change while the server runs, for connections from then on.
+    struct Settings {
+        var limits: HTTPServer.Limits
+        var hooks = HTTPServer.Hooks()
+        var tls: TLSServerContext?
+    }
+
+    let modes: RunLoop.Modes
+    let census = Census()
+    /// The channels of the open connections.
+    let channels = ServedChannels()
+    private let service: Service
+    private let origin: RunLoop.Origin
+    private let settingsBox: Mutex<Settings>
+
+    init(_ service: Service, _ limits: HTTPServer.Limits, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin) {
+        (self.service, self.modes, self.origin) = (service, modes, origin)
+        settingsBox = Mutex(Settings(limits: limits))
+    }
+
+    var settings: Settings {
+        get { settingsBox.withLock { $0 } }
+        set { settingsBox.withLock { $0 = newValue } }
+    }
+
+    // MARK: Connections
+
+    /// Serves an accepted connection. On the thread of its loop.
+    func accept(_ descriptor: Int32, from peer: Endpoint, on loop: RunLoop) {
+        let settings = settings
+        let refusal: HTTPServer.Limit?
+        switch census.enter(peer, settings.limits) {
+        case .served: refusal = nil
+        case .refused(let limit): refusal = limit
+        case .dropped:
+            census.leave(peer)
+            return WorldSystem.of(loop).close(descriptor)
+        }
+        let client = ServedClient(core: self, settings: settings, loop: loop, peer: peer, refusal: refusal)
+        channels.serve(descriptor, from: peer, on: loop.nio(inModes: modes), tls: settings.tls) { channel in
+            channel.closeFuture.whenComplete { [census] _ in census.leave(peer) }
+            guard let options = channel.syncOptions else { return }
+            try options.setOption(.allowRemoteHalfClosure, value: true)
+            // The requests of one read wait while the first of them is answered.
+            try options.setOption(.maxMessagesPerRead, value: 1)
+            try channel.pipeline.syncOperations.addHandler(ConnectionHandler(client))
+        }
+    }
+
+    // MARK: Requests
+
+    /// Has the program answer a request.
+    func serve(_ exchange: HTTPExchange, on loop: RunLoop) {
+        switch service {
+        case .exchanges(let body): body(exchange)
+        case .tasks(let body):
+            exchange.task = loop.task(name: "HTTP request", inModes: modes) {
+                do {
+                    try await exchange.answer(with: try await body(HTTPServer.Request(exchange)))
+                } catch {
+                    exchange.fail(error)
+                }
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,110 @@
+#if Adapters
+import RunLoopHTTP
+import RunLoopKit
+import RunLoopUnix
+import TestSupport
+import Testing
+
+@Suite("HTTP/2, simulated")
+struct StreamTests {
+    private static let whole = FrameClient.endHeaders | FrameClient.endStream
+
+    @Test("streams of one connection are answered, each when its answer is ready")
+    func streams() {
+        let conversation = Conversation()
+        let log = conversation.run(resources) { loop, log in
+            let client = try await FrameClient(loop)
+            try await client.send(FrameClient.headers, Self.whole, 1, FrameClient.head("GET", "/stream"))
+            try await client.send(FrameClient.headers, Self.whole, 3, FrameClient.head())
+            log.append(try await client.body(of: 3))
+            log.append("\(loop.now.nanoseconds / 1_000_000_000)")
+            log.append(try await client.body(of: 1))
+            try await client.send(FrameClient.headers, FrameClient.endHeaders, 5, FrameClient.head("POST", "/echo"))
+            try await client.send(FrameClient.data, FrameClient.endStream, 5, Array("abc".utf8))
+            log.append(try await client.body(of: 5))
+            client.peer.close()
+        }
+        #expect(log == ["hello", "0", "onetwo", "abc"])
+        let paths = conversation.completions.entries.map { "\($0.request?.path ?? "-") \($0.isCutOff)" }
+        #expect(paths == ["/ false", "/stream false", "/echo false"])
+    }
+
+    @Test("an answer that cannot be completed resets its stream alone")
+    func resets() {
+        let conversation = Conversation()
+        let log = conversation.run(resources) { loop, log in
+            let client = try await FrameClient(loop)
+            for (stream, path) in [(1, "/broken"), (3, "/short"), (5, "/")] as [(UInt32, String)] {
+                try await client.send(FrameClient.headers, Self.whole, stream, FrameClient.head("GET", path))
+                log.append(try await client.body(of: stream))
+            }
+            client.peer.close()
+        }
+        #expect(log == ["begun|reset 2", "four|reset 2", "hello"])
+    }
+
+    @Test("a stream that the client resets cancels its request")
+    func cancelled() {
+        let conversation = Conversation()
+        let cancelled = Log<String>()
+        _ = conversation.run { loop, limits in
+            HTTPServer(on: loop, limits: limits) { _ in
+                do { try await loop.clock.sleep(for: .seconds(30)) } catch {
+                    cancelled.append("\(loop.now.nanoseconds / 1_000_000_000)")
+                    throw error
+                }
+                return .text("late")
+            }
+        } client: { loop, _ in
+            let client = try await FrameClient(loop)
+            try await client.send(FrameClient.headers, Self.whole, 1, FrameClient.head())
+            try await loop.clock.sleep(for: .seconds(2))
+            try await client.send(FrameClient.reset, 0, 1, [0, 0, 0, 8])
+            try await loop.clock.sleep(for: .seconds(2))
+        }
+        #expect(cancelled.entries == ["2"])
+    }
+
+    @Test("a server that shuts down lets the streams of a connection end, and says so")
+    func goAway() {
+        let conversation = Conversation()
+        let done = Log<String>()
+        let log = conversation.run(resources) { loop, server in
+            loop.perform(afterDelay: .milliseconds(500)) { server.shutDown { done.append("done") } }
+        } client: { loop, log in
+            let client = try await FrameClient(loop)
+            try await client.send(FrameClient.headers, Self.whole, 1, FrameClient.head("GET", "/stream"))
+            var (text, isAway) = ("", false)
+            while let frame = try await client.next() {
+                if frame.type == FrameClient.goAway { isAway = true }
+                if frame.type == FrameClient.data { text += String(decoding: frame.payload, as: UTF8.self) }
+                if frame.type == FrameClient.ping, frame.flags == 0 {
+                    try await client.send(FrameClient.ping, FrameClient.ack, 0, frame.payload)
+                }
+            }
+            log.append("\(text) \(isAway)")
+        }
+        #expect(log == ["onetwo true"] && done.entries == ["done"])
+    }
+
+    @Test("an early answer ends its stream when the body does not come")
+    func early() {
+        var conversation = Conversation()
+        conversation.limits.stallTime = .seconds(5)
+        let log = conversation.run(resources) { loop, log in
+            let client = try await FrameClient(loop)
+            try await client.send(FrameClient.headers, FrameClient.endHeaders, 1, FrameClient.head("POST", "/early"))
+            try await client.send(FrameClient.data, 0, 1, [0x78])
+            log.append(try await client.body(of: 1))
+            log.append("\(loop.now.nanoseconds / 1_000_000_000)")
+            while let frame = try await client.next() {
+                guard frame.type == FrameClient.reset else { continue }
+                log.append("reset \(frame.error ?? 9) at \(loop.now.nanoseconds / 1_000_000_000)")
+                break
+            }
+            client.peer.close()
+        }
+        #expect(log == ["early", "0", "reset 0 at 5"])
+    }
+}
+#endif
