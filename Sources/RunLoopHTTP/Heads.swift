@@ -5,7 +5,10 @@ internal import NIOHTTP1
 // The types of heads: HTTPTypes' for programs, SwiftNIO's for its handlers.
 
 extension HTTPRequest {
-    /// - Returns: `nil` if a name or the method is not one.
+    /// The head of a request that cannot be read. Only this one has no path.
+    static let unreadable = HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
+
+    /// - Returns: `nil` if the host, the method or a name is not one.
     init?(_ head: HTTPRequestHead) {
         guard let method = Method(head.method.rawValue) else { return nil }
         var fields = HTTPFields()
@@ -15,7 +18,16 @@ extension HTTPRequest {
             guard let name = HTTPField.Name(name) else { return nil }
             if name == .host { authority = value } else { fields.append(HTTPField(name: name, value: value)) }
         }
-        self.init(method: method, scheme: nil, authority: authority, path: head.uri, headerFields: fields)
+        var path = head.uri[...]
+        // The form for proxies: the target has the host, and not the field (RFC 9112, section 3.2.2).
+        if method != .connect, !path.hasPrefix("/"), let mark = path.firstIndex(of: ":") {
+            let rest = path[mark...].dropFirst("://".utf8.count)
+            let host = rest.prefix { $0 != "/" && $0 != "?" }
+            (authority, path) = (String(host), rest[host.endIndex...])
+            if !path.hasPrefix("/") { path = "/" + path }
+        }
+        guard authority?.isAuthority ?? true else { return nil }
+        self.init(method: method, scheme: nil, authority: authority, path: String(path), headerFields: fields)
     }
 }
 
@@ -36,6 +48,20 @@ extension HTTPResponse {
 
 extension HTTPField.Name {
     fileprivate static let host = HTTPField.Name("host")!
+}
+
+extension String {
+    /// True if the text may be the host of a URL with its port. A character such as `@` or `/` would lead two readers to
+    /// different hosts.
+    fileprivate var isAuthority: Bool {
+        utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+            default: "-._~%!$&'()*+;=:[]".utf8.contains(byte)
+            }
+        }
+    }
 }
 
 extension HTTPFields {
@@ -74,7 +100,10 @@ extension HTTPRequestHead {
         guard codings.isEmpty || codings.count == 1 && codings[0].lowercased() == "chunked" else {
             return HTTPServer.Refusal(.notImplemented, "bodies are sent in chunks, or as they are")
         }
-        guard HTTPRequest(self) != nil else { return HTTPServer.Refusal(.badRequest, "a name is not one") }
+        // Not every proxy reads such a request in the same way.
+        guard codings.isEmpty || version == .http1_1 else {
+            return HTTPServer.Refusal(.badRequest, "this version has no chunks")
+        }
         return nil
     }
 

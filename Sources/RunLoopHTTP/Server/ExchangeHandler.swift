@@ -74,12 +74,12 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private func begin(_ head: HTTPRequestHead) {
         connection?.requestBegan()
         version = head.version
-        let stops = head.stopsDecoder
+        let request = HTTPRequest(head)
         let exchange = HTTPExchange(
-            HTTPRequest(head) ?? HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil), self,
+            request ?? .unreadable, self,
             announcedLength: head.headers.first(name: "content-length").flatMap { Int($0) },
             expectsContinue: isPersistent && head.expectsContinue,
-            closes: connection != nil && (!head.isKeepAlive || stops || client.refusal != nil))
+            closes: connection != nil && (!head.isKeepAlive || head.stopsDecoder || client.refusal != nil))
         self.exchange = exchange
         lastProgress = client.loop.now
         if let limit = client.refusal {
@@ -87,6 +87,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         } else if let refusal = connection != nil ? head.refusal : nil {
             exchange.closes = true
             exchange.fail(refusal)
+        } else if request == nil {
+            exchange.closes = connection != nil
+            exchange.fail(HTTPServer.Refusal(.badRequest, "the host, the method or a name is not one"))
         } else {
             client.core.serve(exchange, on: client.loop)
         }
@@ -274,8 +277,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
             guard !isLast else { return }
             connection?.requestBegan()
             exchange = HTTPExchange(
-                HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil), self, announcedLength: nil,
-                expectsContinue: false, closes: true)
+                .unreadable, self, announcedLength: nil, expectsContinue: false, closes: true)
         }
         exchange?.closes = true
         exchange?.fail(

@@ -22,8 +22,7 @@ struct ServedClient {
         guard let completed = settings.hooks.completed else { return }
         completed(
             HTTPServer.Completion(
-                // Only a head that could not be read has no path.
-                request: exchange.request.path == nil ? nil : exchange.request, peer: peer, status: exchange.status,
+                request: exchange.request == .unreadable ? nil : exchange.request, peer: peer, status: exchange.status,
                 receivedBytes: exchange.body.received, sentBytes: exchange.sent, duration: loop.now - exchange.begun,
                 limit: exchange.limit, isCutOff: isCutOff))
     }
