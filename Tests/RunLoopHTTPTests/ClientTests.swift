@@ -155,30 +155,36 @@ struct ClientTests {
 
     @Test("a request that may be repeated is, when its used connection closes; another one fails")
     func repeats() {
-        let served = Log<String>()
-        let log = conversation.run { loop, limits in
-            HTTPServer(on: loop, limits: limits) { exchange in
-                served.append("\(exchange.request.method)")
-                // Each connection has one answer, and is then closed without notice.
-                if served.entries.count % 2 == 0 {
-                    exchange.begin(.init(status: .ok), length: 1)
-                    exchange.finish()
-                } else {
-                    exchange.respond(.text("first"))
+        let log = Log<String>()
+        withSimulation { simulation in
+            let network = SimulatedNetwork(simulation)
+            network.addHost("web") { loop in
+                // Each connection has one answer; the next request finds it closed.
+                let server = Server(on: loop) { connection, _ in
+                    let head = try await connection.read().map { String(decoding: $0.prefix(4), as: UTF8.self) } ?? "-"
+                    log.append("served \(head)")
+                    try await connection.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+                    if try await connection.read() != nil { log.append("dropped") }
+                    connection.reset()
+                }
+                try server.listen(on: Endpoint("0.0.0.0", port: 80))
+            }
+            network.addHost("client") { loop in
+                loop.task {
+                    let client = HTTPClient(on: loop)
+                    for method in [.get, .get, .post] as [HTTPRequest.Method] {
+                        do {
+                            let answer = try await client.send(HTTPRequest(method, "http://web/"))
+                            log.append(String(buffer: try await answer.body.collect(upTo: 10)))
+                        } catch { log.append("\(error)") }
+                    }
+                    client.close()
                 }
             }
-        } client: { loop, log in
-            let client = HTTPClient(on: loop)
-            for method in [.get, .get, .get, .post] as [HTTPRequest.Method] {
-                do {
-                    let answer = try await client.send(HTTPRequest(method, "http://web/"))
-                    log.append(String(buffer: try await answer.body.collect(upTo: 10)))
-                } catch { log.append("\(error)") }
-            }
-            client.close()
+            simulation.advance(by: .seconds(60))
         }
-        #expect(served.entries.count >= 4, "\(served.entries) \(log)")
-        #expect(log.first == "first", "\(log)")
+        let closed = "\(HTTPClient.Failure.closed)"
+        #expect(log.entries == ["served GET ", "ok", "dropped", "served GET ", "ok", "dropped", closed])
     }
 
     @Test("with TLS, a server that speaks HTTP/2 gets all requests on one connection")

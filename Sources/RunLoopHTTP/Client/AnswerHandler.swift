@@ -168,7 +168,9 @@ final class AnswerHandler: ChannelDuplexHandler, BodyChannel {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        finish(isStream || error is ChannelError ? .closed : .malformed(error))
+        // The decoder takes the end within an answer for an error of its own; all others are the connection's.
+        let isMalformed = error is HTTPParserError && error as? HTTPParserError != .invalidEOFState
+        finish(isMalformed ? .malformed(error) : .closed)
         context.close(promise: nil)
     }
 
