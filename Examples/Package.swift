@@ -44,6 +44,7 @@ let package = Package(
         example("ChildTimeout", "RunLoopUnix"),
         example("Supervisor", "RunLoopUnix"),
         example("EchoServer", "RunLoopUnix"),
+        example("Greeter", "RunLoopUnix"),
         example("AsyncEcho", "RunLoopUnix"),
         example("RollingEcho", "RunLoopUnix"),
         example("TLSEcho", "RunLoopUnix", "RunLoopTLS"),
@@ -125,8 +126,8 @@ let package = Package(
         .testTarget(
             name: "SmallExampleTests",
             dependencies: [
-                "AsyncMain", "FileWatcher", "FrameRate", "RollingEcho", "ExampleTestSupport", library("RunLoopKit"),
-                library("RunLoopUnix"),
+                "AsyncMain", "FileWatcher", "FrameRate", "Greeter", "RollingEcho", "ExampleTestSupport",
+                library("RunLoopKit"), library("RunLoopUnix"),
             ],
             swiftSettings: strict),
         .testTarget(

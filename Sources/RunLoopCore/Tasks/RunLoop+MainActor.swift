@@ -35,8 +35,10 @@ extension RunLoop {
         return source
     }
 
-    /// Has the loop of the main thread run its tasks that are isolated to the main actor, if nothing else does.
-    func serveMainActor(forTasksIn modes: Modes) {
+    /// Has the loop of the main thread run its tasks that are isolated to the main actor, if nothing else does. For code that
+    /// takes an asynchronous closure and calls it later in a task: a closure that is made on the main actor, as in
+    /// `main.swift`, is isolated to it. On the loop's thread.
+    @_spi(Ports) public func serveMainActor(forTasksIn modes: Modes) {
         guard rlk_is_main_thread() != 0 else { return }
         // Not a task's place: the source serves others as well. If it cannot be watched, tasks wait.
         try? add(mainActorSource(Origin(), keepsModesAlive: false), forMode: modes)

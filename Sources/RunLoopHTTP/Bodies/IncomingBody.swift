@@ -84,7 +84,8 @@ final class IncomingBody {
             isAwaited = true
             defer { isAwaited = false }
             wanted()
-            try await wait.wait()
+            // The channel may have had something at once.
+            if input.readableBytes == 0, !isComplete, failure == nil { try await wait.wait() }
         }
     }
 }

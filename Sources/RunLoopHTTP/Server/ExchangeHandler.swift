@@ -3,6 +3,7 @@ internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTP2
+internal import NIOWebSocket
 internal import RunLoopKit
 @_spi(Ports) internal import RunLoopNIO
 internal import RunLoopTLS
@@ -56,6 +57,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         guard !isLast else { return }
         depth += 1
         switch unwrapInboundIn(data) {
+        // The head of a request that did not become a WebSocket comes when that is decided.
+        case .head where hasBegun: hasBegun = false
         case .head(let head): begin(head)
         case .body(let bytes):
             progress()
@@ -69,6 +72,50 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         }
         depth -= 1
         flushIfWanted()
+    }
+
+    /// The decision about a request for a WebSocket, until the program has answered it.
+    private var upgrade: EventLoopPromise<HTTPHeaders?>?
+    private var socket: WebSocket?
+    /// True if the head of the present exchange is yet to come.
+    private var hasBegun = false
+
+    /// Begins an exchange that may make the connection a WebSocket.
+    ///
+    /// - Returns: a future of the fields of the answer; `nil` if the exchange goes on as any other.
+    func considerUpgrade(_ head: HTTPRequestHead, on eventLoop: any EventLoop) -> EventLoopFuture<HTTPHeaders?> {
+        let promise = eventLoop.makePromise(of: HTTPHeaders?.self)
+        (upgrade, hasBegun) = (promise, true)
+        begin(head)
+        return promise.futureResult
+    }
+
+    /// Lets the exchange go on as any other.
+    private func declineUpgrade() {
+        upgrade.take()?.succeed(nil)
+    }
+
+    /// Makes the connection a WebSocket.
+    ///
+    /// - Returns: whether the request asked for that.
+    func accept(_ socket: WebSocket, of exchange: HTTPExchange) -> Bool {
+        guard self.exchange === exchange, let upgrade = upgrade.take() else { return false }
+        (self.socket, exchange.status, isLast) = (socket, .switchingProtocols, true)
+        exchangeEnded(nil)
+        upgrade.succeed([:])
+        return true
+    }
+
+    /// Adds the handlers of a WebSocket, when the client has been told.
+    func upgraded(_ channel: any Channel) throws {
+        guard let socket = socket.take() else { return }
+        let most = client.settings.limits.messageBytes
+        try channel.pipeline.syncOperations.addHandlers([
+            FrameRules(),
+            NIOWebSocketFrameAggregator(
+                minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 1_024, maxAccumulatedFrameSize: most),
+            WebSocketHandler(client, socket),
+        ])
     }
 
     private func begin(_ head: HTTPRequestHead) {
@@ -125,6 +172,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     }
 
     func sendHead(_ response: HTTPResponse, of exchange: HTTPExchange, length: Int?) {
+        declineUpgrade()
         guard let context else { return }
         // A client that waits for the permission to send its body may send it or not.
         if exchange.owesContinue { exchange.closes = true }
@@ -216,6 +264,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     private func exchangeEnded(_ error: HTTPServer.ExchangeError?) {
         guard let exchange else { return }
+        if error != nil { declineUpgrade() }
         (self.exchange, isConcluded) = (nil, false)
         timeout.cancel()
         client.note(exchange, isCutOff: error != nil)
@@ -271,6 +320,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A request that asks for a WebSocket in vain is answered as any other.
+        if error is NIOWebSocketUpgradeError { return }
         guard let error = error as? HTTPParserError else { return context.close(promise: nil) }
         // The decoder reads no more.
         if exchange == nil {
@@ -288,6 +339,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     func channelInactive(context: ChannelHandlerContext) {
         exchangeEnded(.closed)
         timeout.cancel()
+        // The connection has closed before the client was told that it speaks WebSocket.
+        socket.take()?.end()
         context.fireChannelInactive()
     }
 
@@ -300,6 +353,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     /// Sets the deadline of the present phase.
     func phaseChanged() {
+        // The body of a request that asks for a WebSocket comes when that is decided.
+        if exchange?.waitsForInput == true { declineUpgrade() }
         guard let exchange, let (time, _) = phase(of: exchange) else { return timeout.cancel() }
         timeout.set(lastProgress + time)
     }

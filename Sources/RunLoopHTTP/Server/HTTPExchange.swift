@@ -29,6 +29,7 @@ public final class HTTPExchange {
     let begun: RunLoop.Instant
     /// The handler of the channel; `nil` when the exchange is over.
     private var handler: ExchangeHandler?
+    private let report: (any Error) -> Void
 
     /// The state of the answer.
     enum Answer {
@@ -38,7 +39,7 @@ public final class HTTPExchange {
         case ended
     }
     private(set) var answer = Answer.awaited
-    private(set) var status: HTTPResponse.Status?
+    var status: HTTPResponse.Status?
     private(set) var sent = 0
     /// The limit that the client has reached.
     var limit: HTTPServer.Limit?
@@ -51,6 +52,7 @@ public final class HTTPExchange {
         (self.request, self.handler) = (request, handler)
         let client = handler.client
         (peer, loop, begun) = (client.peer, client.loop, client.loop.now)
+        report = { [request] error in client.report(error, request) }
         (owesContinue, self.closes) = (expectsContinue, closes)
         body = IncomingBody(
             on: client.loop, announcedLength: announcedLength, maximum: client.settings.limits.bodyBytes,
@@ -174,7 +176,8 @@ public final class HTTPExchange {
     ///   ``begin(_:length:)`` instead.
     public func respond(_ response: HTTPServer.Response) {
         guard case .bytes(let body) = response.content else {
-            preconditionFailure("an exchange is answered with a stream; use begin(_:length:), write(_:) and finish()")
+            preconditionFailure(
+                "an exchange is answered with a stream or a WebSocket, which are for tasks; use begin(_:length:)")
         }
         begin(response.head, length: body.readableBytes)
         if body.readableBytes > 0 { write(body) }
@@ -231,11 +234,11 @@ public final class HTTPExchange {
     /// Answers with an error, or, if the answer has begun, closes the connection. Other errors than a ``HTTPServer/Refusal``
     /// are answered with 500, and reported to the server's hook.
     public func fail(_ error: any Error) {
-        guard let handler else { return }
+        guard handler != nil else { return }
         // The client is still reading an answer, for example that of a limit.
         if case .ended = answer { return }
         let refusal = error as? HTTPServer.Refusal
-        if refusal == nil, !(error is HTTPServer.ExchangeError) { handler.client.report(error, request) }
+        if refusal == nil, !(error is HTTPServer.ExchangeError) { report(error) }
         if let limit = refusal?.limit { self.limit = limit }
         guard case .awaited = answer else { return cutOff(error as? HTTPServer.ExchangeError ?? .closed) }
         // The rest that the client sends is part of an unwanted body.
@@ -268,11 +271,33 @@ public final class HTTPExchange {
     nonisolated(nonsending) func answer(with response: HTTPServer.Response) async throws {
         // The server may have answered meanwhile, because a limit was reached.
         guard handler != nil, case .awaited = answer else { return }
-        guard case .stream(let length, let write) = response.content else { return respond(response) }
-        begin(response.head, length: length)
-        guard case .body(let body) = answer else { return }
-        try await write(HTTPBodyWriter(body))
-        finish()
+        switch response.content {
+        case .bytes: respond(response)
+        case .stream(let length, let write):
+            begin(response.head, length: length)
+            guard case .body(let body) = answer else { return }
+            try await write(HTTPBodyWriter(body))
+            finish()
+        case .webSocket(let serve): try await upgrade(serve)
+        }
+    }
+
+    /// Makes the connection a WebSocket.
+    private nonisolated(nonsending) func upgrade(
+        _ serve: @escaping WebSocket.Service
+    ) async throws {
+        let socket = WebSocket(on: loop)
+        let task = task
+        socket.ended = { task?.cancel() }
+        guard let handler, handler.accept(socket, of: self) else {
+            throw HTTPServer.Refusal(
+                .upgradeRequired, "this resource speaks WebSocket", headerFields: [.upgrade: "websocket"])
+        }
+        defer { socket.close() }
+        do { try await serve(socket) } catch {
+            if !(error is CancellationError), !(error is HTTPServer.ExchangeError) { report(error) }
+            socket.close(1011)
+        }
     }
 
     // MARK: The end

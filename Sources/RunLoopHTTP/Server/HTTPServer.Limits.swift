@@ -15,6 +15,8 @@ extension HTTPServer {
         /// The largest number of bytes in the body of a request, unless ``HTTPBody/collect(upTo:isolation:)`` or
         /// ``HTTPExchange/maximumBody`` says otherwise. A longer body is answered with 413.
         public var bodyBytes = 1024 * 1024
+        /// The largest number of bytes in a message of a ``WebSocket``. A longer one is answered with the status 1009.
+        public var messageBytes = 1024 * 1024
         /// The largest number of concurrent streams in one HTTP/2 connection.
         public var streams = 100
         /// The largest number of streams that one HTTP/2 connection may reset in half a minute; one that resets more is closed.

@@ -10,6 +10,7 @@ extension HTTPServer {
         enum Content {
             case bytes(ByteBuffer)
             case stream(length: Int?, OutgoingBody.Source)
+            case webSocket(WebSocket.Service)
         }
 
         /// The status and the fields.
@@ -82,6 +83,17 @@ extension HTTPServer {
             var head = HTTPResponse(status: status, headerFields: headerFields)
             head.headerFields[.contentType] = type
             return Response(head: head, content: .stream(length: length, body))
+        }
+
+        /// Creates the answer that makes the connection a ``WebSocket``. A request that does not ask for that, or that comes by
+        /// HTTP/2, is answered with 426.
+        ///
+        /// - Parameter serve: the conversation, in the task of the request, on the loop's thread. When it returns, the socket
+        ///   is closed. It is cancelled when the connection has closed.
+        public static func webSocket(
+            _ serve: nonisolated(nonsending) @escaping (WebSocket) async throws -> Void
+        ) -> Response {
+            Response(head: HTTPResponse(status: .switchingProtocols), content: .webSocket(serve))
         }
 
         private init(head: HTTPResponse, content: Content) {

@@ -42,13 +42,18 @@ public final class HTTPServer {
     ///   - loop: the loop that accepts and serves.
     ///   - modes: the modes in which it does.
     ///   - limits: the limits for the clients.
+    ///   - isolation: the isolation of the caller. If it is the main actor, as in `main.swift`, so is the closure's, and the
+    ///     loop of the main thread serves the main actor from then on.
     ///   - serve: answers a request, on the loop's thread. A ``Refusal`` that it throws is the answer; for another error the
     ///     answer is 500. The task is cancelled when the client has gone, or a limit is reached.
     public convenience init(
         on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
+        isolation: (any Actor)? = #isolation,
         serve: nonisolated(nonsending) @escaping (Request) async throws -> Response,
         file: StaticString = #fileID, line: UInt32 = #line
     ) {
+        // Where code is isolated to the main actor, so is the closure.
+        if isolation === MainActor.shared { loop.serveMainActor(forTasksIn: modes) }
         self.init(loop, nil, ServerCore(.tasks(serve), limits, modes, RunLoop.Origin(file: file, line: line)))
     }
 

@@ -2,6 +2,7 @@
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTP2
+internal import NIOWebSocket
 internal import RunLoopNIO
 
 /// The handlers of a connection after its ``ConnectionHandler``.
@@ -14,10 +15,24 @@ extension ChannelPipeline.SynchronousOperations {
         // The exchange handler frames answers: the encoder would send the end of a chunked body in answer to `HEAD`.
         var encoder = HTTPResponseEncoder.Configuration()
         encoder.automaticallySetFramingHeaders = false
+        let exchanges = ExchangeHandler(client, connection)
+        let bound = NIOLoopBound((connection, exchanges), eventLoop: eventLoop)
+        let webSocket = NIOWebSocketServerUpgrader(maxFrameSize: limits.messageBytes) { channel, head in
+            bound.value.1.considerUpgrade(head, on: channel.eventLoop)
+        } upgradePipelineHandler: { channel, _ in
+            channel.eventLoop.makeCompletedFuture { try bound.value.1.upgraded(channel) }
+        }
         try configureHTTPServerPipeline(
-            withServerUpgrade: nil, withErrorHandling: false, withOutboundHeaderValidation: true,
+            withServerUpgrade: (
+                upgraders: [webSocket],
+                completionHandler: { context in
+                    let (connection, exchanges) = bound.value
+                    connection.wasUpgraded()
+                    context.pipeline.syncOperations.removeHandler(exchanges, promise: nil)
+                }
+            ), withErrorHandling: false, withOutboundHeaderValidation: true,
             withEncoderConfiguration: encoder, withDecoderLimitConfiguration: decoderLimits)
-        try addHandler(ExchangeHandler(client, connection))
+        try addHandler(exchanges)
     }
 
     func addHTTP2(_ client: ServedClient, _ connection: ConnectionHandler) throws {

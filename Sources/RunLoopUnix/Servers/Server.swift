@@ -87,13 +87,18 @@ public final class Server {
     ///   - loop: the loop that accepts and serves.
     ///   - modes: the modes in which it does.
     ///   - options: the options of the server.
+    ///   - isolation: the isolation of the caller. If it is the main actor, as in `main.swift`, so is the closure's, and the
+    ///     loop of the main thread serves the main actor from then on.
     ///   - serve: the task of a connection, on the loop's thread. When it returns, the connection is finished; when it
     ///     throws, it is closed. ``close()`` cancels it.
     public convenience init(
         on loop: RunLoop, inModes modes: RunLoop.Modes = .common, options: Options = Options(),
+        isolation: (any Actor)? = #isolation,
         serve: nonisolated(nonsending) @escaping (Connection, Endpoint) async throws -> Void,
         file: StaticString = #fileID, line: UInt32 = #line
     ) {
+        // Where code is isolated to the main actor, so is the closure.
+        if isolation === MainActor.shared { loop.serveMainActor(forTasksIn: modes) }
         self.init(on: loop, nil, modes, options, RunLoop.Origin(file: file, line: line)) { loop, common in
             [LoopBound(ServerPart(on: loop, common, .tasks(serve)), loop: loop)]
         }

@@ -1,0 +1,260 @@
+#if Adapters
+import RunLoopHTTP
+import RunLoopKit
+import RunLoopUnix
+import TestSupport
+import Testing
+
+@Suite("WebSockets of an HTTP server, simulated")
+struct WebSocketTests {
+    /// A client that sends any frames. On its loop's thread.
+    private final class Client {
+        let peer: Connection
+        private var received: [UInt8] = []
+
+        init(_ loop: RunLoop, _ path: String = "/socket") async throws {
+            peer = try await Connection.connect(host: "web", port: 80, on: loop)
+            try await peer.write(WebSocketTests.handshake(path))
+        }
+
+        /// Returns the head of the answer to the handshake.
+        nonisolated(nonsending) func head() async throws -> String {
+            while true {
+                if let end = received.indices.first(where: { received[$0...].starts(with: Array("\r\n\r\n".utf8)) }) {
+                    defer { received.removeFirst(end + 4) }
+                    return String(decoding: received[..<end], as: UTF8.self)
+                }
+                guard let bytes = try await peer.read() else { return String(decoding: received, as: UTF8.self) }
+                received += bytes
+            }
+        }
+
+        /// Sends a frame, masked as a client's must be.
+        nonisolated(nonsending) func send(
+            _ opcode: UInt8, _ bytes: [UInt8] = [], isFinal: Bool = true, isMasked: Bool = true
+        ) async throws {
+            var frame: [UInt8] = [isFinal ? 0x80 | opcode : opcode]
+            let mask: UInt8 = isMasked ? 0x80 : 0
+            if bytes.count < 126 {
+                frame.append(mask | UInt8(bytes.count))
+            } else {
+                frame += [mask | 126, UInt8(bytes.count >> 8), UInt8(bytes.count & 255)]
+            }
+            if isMasked { frame += [1, 2, 3, 4] }
+            frame += zip(bytes, 0...).map { isMasked ? $0 ^ [1, 2, 3, 4][$1 % 4] : $0 }
+            try await peer.write(frame)
+        }
+
+        nonisolated(nonsending) func send(_ text: String) async throws { try await send(1, Array(text.utf8)) }
+
+        /// Returns the next frame, as its opcode and its text or status; `end` at the end.
+        nonisolated(nonsending) func next() async throws -> String {
+            while true {
+                if received.count >= 2 {
+                    let short = Int(received[1] & 127)
+                    let header = short < 126 ? 2 : 4
+                    if received.count >= header {
+                        let count = short < 126 ? short : Int(received[2]) << 8 | Int(received[3])
+                        if received.count >= header + count {
+                            let (opcode, bytes) = (received[0] & 15, Array(received[header..<header + count]))
+                            received.removeFirst(header + count)
+                            let status = bytes.count >= 2 ? Int(bytes[0]) << 8 | Int(bytes[1]) : 0
+                            return "\(opcode) \(opcode == 8 ? "\(status)" : String(decoding: bytes, as: UTF8.self))"
+                        }
+                    }
+                }
+                guard let bytes = try await peer.read() else { return "end" }
+                received += bytes
+            }
+        }
+    }
+
+    private static func handshake(_ path: String) -> String {
+        """
+        GET \(path) HTTP/1.1\r\nhost: web\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\
+        sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n
+        """
+    }
+
+    private let conversation = Conversation()
+    private let events = Log<String>()
+
+    private func run(
+        then control: @escaping @Sendable (RunLoop, HTTPServer) -> Void = { _, _ in },
+        _ client: @escaping @Sendable (RunLoop, Log<String>) async throws -> Void
+    ) -> [String] {
+        conversation.run(
+            { [events] loop, limits in
+                HTTPServer(on: loop, limits: limits) { request in
+                    switch request.path {
+                    case "/socket":
+                        return .webSocket { socket in
+                            for try await message in socket {
+                                if message == .text("bye") { return socket.close(4_000) }
+                                if message == .text("fail") { throw Broken() }
+                                try await socket.send(message)
+                            }
+                            events.append("closed \(socket.closeCode.map { "\($0)" } ?? "-")")
+                        }
+                    case "/slow":
+                        return .webSocket { socket in
+                            defer { events.append("cancelled \(loop.now.nanoseconds / 1_000_000_000)") }
+                            try await loop.clock.sleep(for: .seconds(1_000))
+                        }
+                    case "/body":
+                        return .text(String(buffer: try await request.body.collect(upTo: 10)) + "plain")
+                    default: throw HTTPServer.Refusal(.notFound, "nothing here")
+                    }
+                }
+            }, then: control, client: client)
+    }
+
+    @Test("messages are echoed, whole or in fragments, and pings are answered")
+    func echo() {
+        let log = run { loop, log in
+            let client = try await Client(loop)
+            let head = try await client.head()
+            log.append("\(head.hasPrefix("HTTP/1.1 101 ")) \(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))")
+            try await client.send("hé")
+            log.append(try await client.next())
+            try await client.send(1, Array("one ".utf8), isFinal: false)
+            try await client.send(9, Array("ping".utf8))
+            try await client.send(0, Array("two".utf8))
+            log.append(try await client.next())
+            log.append(try await client.next())
+            try await client.send(2, [65, 66])
+            log.append(try await client.next())
+            try await client.send(8, [3, 232])
+            log.append(try await client.next())
+            log.append(try await client.next())
+        }
+        #expect(log == ["true true", "1 hé", "10 ping", "1 one two", "2 AB", "8 1000", "end"])
+        #expect(events.entries == ["closed 1000"])
+        #expect(conversation.completions.entries.map { $0.status?.code } == [101])
+    }
+
+    @Test(
+        "frames that break the rules close the connection with their status",
+        arguments: [
+            (1, [0xff], true, "8 1007"), (3, [], true, "8 1002"), (1, [65], false, "8 1002"), (0, [65], true, "8 1002"),
+        ] as [(UInt8, [UInt8], Bool, String)])
+    func broken(opcode: UInt8, bytes: [UInt8], isMasked: Bool, expected: String) {
+        let log = run { loop, log in
+            let client = try await Client(loop)
+            _ = try await client.head()
+            try await client.send(opcode, bytes, isMasked: isMasked)
+            log.append(try await client.next())
+            log.append(try await client.next())
+        }
+        #expect(log == [expected, "end"])
+    }
+
+    @Test("a message above the limit is answered with 1009")
+    func large() {
+        var conversation = conversation
+        conversation.limits.messageBytes = 1_000
+        let log = conversation.run { loop, limits in
+            HTTPServer(on: loop, limits: limits) { _ in .webSocket { for try await _ in $0 {} } }
+        } client: { loop, log in
+            for isFinal in [true, false] {
+                let client = try await Client(loop)
+                _ = try await client.head()
+                for opcode in [1, 0, 0] as [UInt8] {
+                    try? await client.send(opcode, [UInt8](repeating: 65, count: 600), isFinal: isFinal && opcode == 1)
+                    if isFinal { try? await client.send(1, [UInt8](repeating: 65, count: 1_001)) }
+                }
+                log.append(try await client.next())
+            }
+        }
+        #expect(log == ["8 1009", "8 1009"])
+    }
+
+    @Test("the program closes by a call, by its end, and with 1011 by an error")
+    func ends() {
+        let log = run { loop, log in
+            for text in ["bye", "fail"] {
+                let client = try await Client(loop)
+                _ = try await client.head()
+                try await client.send(text)
+                log.append(try await client.next())
+                try await client.send(8, [3, 232])
+                log.append(try await client.next())
+            }
+        }
+        #expect(log == ["8 4000", "end", "8 1011", "end"])
+        #expect(conversation.failures.entries == ["Broken()"])
+    }
+
+    @Test("the task of a client that goes is cancelled, and a silent client is asked and then closed")
+    func gone() {
+        let log = run { loop, log in
+            let client = try await Client(loop, "/slow")
+            _ = try await client.head()
+            try await loop.clock.sleep(for: .seconds(5))
+            client.peer.reset()
+            try await loop.clock.sleep(for: .seconds(1))
+            let silent = try await Client(loop)
+            _ = try await silent.head()
+            let start = loop.now
+            log.append(try await silent.next())
+            log.append(try await silent.next())
+            log.append("\((loop.now - start).components.seconds)")
+        }
+        #expect(log == ["9 ", "end", "120"])
+        #expect(events.entries == ["cancelled 5", "closed -"])
+    }
+
+    @Test("a request for a WebSocket that the program answers otherwise is a request, and the other way round")
+    func declined() {
+        let log = run { loop, log in
+            for path in ["/nothing", "/body"] {
+                let client = try await Client(loop, path)
+                log.append(String(try await client.head().prefix(12)))
+            }
+            let peer = try await Connection.connect(host: "web", port: 80, on: loop)
+            try await peer.write("GET /socket HTTP/1.1\r\nhost: web\r\n\r\n")
+            log.append(String(decoding: try await peer.read()?.prefix(12) ?? [], as: UTF8.self))
+            let badVersion = try await Connection.connect(host: "web", port: 80, on: loop)
+            let handshake = Self.handshake("/socket").replacing("version: 13", with: "version: 12")
+            try await badVersion.write(handshake)
+            log.append(String(decoding: try await badVersion.read()?.prefix(12) ?? [], as: UTF8.self))
+        }
+        #expect(log == ["HTTP/1.1 404", "HTTP/1.1 200", "HTTP/1.1 426", "HTTP/1.1 426"])
+    }
+
+    @Test("a server that shuts down says 1001, and a client that does not read holds back the program")
+    func shutDown() {
+        let log = run { loop, server in
+            loop.perform(afterDelay: .seconds(2)) { server.shutDown() }
+        } _: { loop, log in
+            let client = try await Client(loop)
+            _ = try await client.head()
+            log.append(try await client.next())
+            try await client.send(8, [3, 233])
+            log.append(try await client.next())
+        }
+        #expect(log == ["8 1001", "end"])
+    }
+
+    @Test("a client that does not read holds back the program, and its messages are not read")
+    func backPressure() {
+        let log = run { loop, log in
+            let client = try await Client(loop)
+            _ = try await client.head()
+            client.peer.pauseReading()
+            let sent = Log<Int>()
+            let writer = loop.task {
+                while true {
+                    try await client.send(2, [UInt8](repeating: 65, count: 10_000))
+                    sent.append(10_000)
+                }
+            }
+            try await loop.clock.sleep(for: .seconds(30))
+            log.append("\(sent.entries.count < 300)")
+            writer.cancel()
+            client.peer.reset()
+        }
+        #expect(log == ["true"])
+    }
+}
+#endif
