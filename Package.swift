@@ -153,8 +153,11 @@ let targets: [Target] = [
     .target(
         name: "TLSTestSupport", dependencies: ["RunLoopTLS", "COpenSSL"], path: "Tests/TLSTestSupport",
         swiftSettings: strict),
-    // The requirements of a driver, for tests here and outside.
-    .target(name: "RunLoopConformance", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: strict),
+    // The requirements of a driver, a world and a stream, for tests here and outside.
+    .target(
+        name: "RunLoopConformance",
+        dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "TestSupport"],
+        swiftSettings: strict),
     .executableTarget(
         name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
         path: "Tests/Minute", swiftSettings: strict),
@@ -217,8 +220,8 @@ let targets: [Target] = [
     .testTarget(
         name: "RunLoopHostsTests",
         dependencies: [
-            "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation", "TestSupport",
-            "TLSTestSupport", "Minute", "UnmodifiedWeek", "Links", "Linking",
+            "RunLoopConformance", "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation",
+            "TestSupport", "TLSTestSupport", "Minute", "UnmodifiedWeek", "Links", "Linking",
         ],
         swiftSettings: strict),
     .testTarget(
@@ -231,8 +234,8 @@ let targets: [Target] = [
     .testTarget(
         name: "RunLoopRecordingTests",
         dependencies: [
-            "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS", "RunLoopSimulation",
-            "RunLoopHosts", "RunLoopExploration", "TestSupport", "TLSTestSupport", "CShims",
+            "RunLoopConformance", "RunLoopRecording", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopTLS",
+            "RunLoopSimulation", "RunLoopHosts", "RunLoopExploration", "TestSupport", "TLSTestSupport", "CShims",
         ],
         swiftSettings: strict),
     .testTarget(

@@ -67,12 +67,13 @@ package final class DeflateStream: ByteStream {
                 pending = pending.dropFirst(count)
                 sentBytes += count
             case .failed:
-                failure = below.failure
+                // Nothing waits to be written any more; the peer may have sent bytes before it closed.
+                (failure, pending) = (below.failure, [])
                 return .failed
             case let other: return other
             }
         }
-        return .done(0)
+        return failure == nil ? .done(0) : .failed
     }
 
     package func endWriting() -> StreamResult {

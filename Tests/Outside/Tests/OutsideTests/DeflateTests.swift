@@ -1,5 +1,6 @@
 import DeflateStream
 import Glibc
+@_spi(Ports) import RunLoopConformance
 @_spi(Ports) import RunLoopKit
 @_spi(Ports) import RunLoopUnix
 import Testing
@@ -30,6 +31,18 @@ struct DeflateTests {
             connection.endHandler = { if answers { $0.finishWriting() } }
             connection.closeHandler = { [unowned self] in reason = $1 }
         }
+    }
+
+    private static let deflate = StreamSubject("deflate") { simulation in
+        var sockets: [Int32] = [-1, -1]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
+        let streams = sockets.map { DeflateStream(over: DescriptorStream($0, on: simulation.loop)) }
+        return (streams[0], streams[1])
+    }
+
+    @Test("meets the requirements", arguments: StreamCheck.all)
+    func conforms(to requirement: StreamCheck) throws {
+        try requirement.check(Self.deflate)
     }
 
     @Test("what is written arrives, in fewer bytes, and both ends are ends", arguments: [1, 4096, 1 << 20])
