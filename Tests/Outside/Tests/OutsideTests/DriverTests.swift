@@ -1,5 +1,6 @@
 import PollDriver
 @_spi(Ports) import RunLoopConformance
+@_spi(Ports) import RunLoopKit
 import Testing
 
 @Suite("A driver from outside", .timeLimit(.minutes(5)))
@@ -10,6 +11,19 @@ struct DriverTests {
 
     @Test("meets the requirements", arguments: DriverCheck.all)
     func conforms(to requirement: DriverCheck) throws {
+        try requirement.check(Self.poll)
+    }
+}
+
+@Suite("A world from outside", .timeLimit(.minutes(5)))
+struct WorldTests {
+    private static let poll = WorldSubject("poll") { body in
+        let driver = PollDriver(waker: try WakePipe())
+        try body(RunLoop(driver: driver, world: PollWorld.shared, remote: nil))
+    }
+
+    @Test("meets the requirements", arguments: WorldCheck.all)
+    func conforms(to requirement: WorldCheck) throws {
         try requirement.check(Self.poll)
     }
 }
