@@ -73,7 +73,7 @@ check-claims: ## lists, numbers and names in the contributors' pages, compared w
 probe-checks: ## the probes for bpftrace, compared with the page that lists them
 fiber-checks: ## the switch of stacks between the threads of a simulation, also emulated on arm64
 dependent-checks: ## a package that depends on this one fetches and builds only what it uses
-outside-checks: deps ## what another package writes with the ports: a driver and a stream; TTLStore on that driver
+outside-checks: deps ## what another package writes with the ports: a driver, a stream, libuv in modes; TTLStore on that driver
 linking-checks: ## the answers of a simulation in programs that are linked in different ways
 gtk-checks: ## the tests of the example GTKDrag and gtk-demo, if GTK is installed
 wayland-checks: ## wayland-demo without a screen, if its packages are installed

@@ -10,7 +10,8 @@ extension StreamCheck {
         StreamCheck("a reader with room for one byte at a time misses nothing", littleRoom),
         StreamCheck("pieces that are written together arrive in their order", gathered),
         StreamCheck("a write of no bytes moves none", nothing),
-        StreamCheck("a stream whose peer does not read takes no more, and goes on when the peer reads", full),
+        StreamCheck(
+            "a stream takes a limited number of bytes for a peer that does not read, and continues when it reads", full),
     ]
 
     private static func amount(_ subject: StreamSubject, _ count: Int) -> Int {
@@ -80,7 +81,7 @@ extension StreamCheck {
         try subject.run { simulation, one, other in
             other.reads = false
             var written: [UInt8] = []
-            // What is left after a second of silence waits for the reader, not for the way.
+            // Output that is still unsent after a second waits for the reader, not for the network.
             while !one.hasOutput && written.count < 64 << 20 {
                 let bytes = randomBytes(amount(subject, 1 << 18), seed: UInt64(written.count))
                 written += bytes

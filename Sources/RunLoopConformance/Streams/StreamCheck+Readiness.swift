@@ -6,16 +6,16 @@ internal import Testing
 
 extension StreamCheck {
     static let ofReadiness = [
-        StreamCheck("a stream that is not open from the beginning says once that it is, before all else", opening),
-        StreamCheck("a quiet stream says nothing", quiet),
-        StreamCheck("only what the owner waits for is said", awaited),
-        StreamCheck("a stream is ready in each pass in which its owner leaves the bytes where they are", everyPass),
-        StreamCheck("nothing is said in a mode that the stream was not opened in", modes),
+        StreamCheck("a stream that opens later reports that once, before all other events", opening),
+        StreamCheck("a quiet stream reports nothing", quiet),
+        StreamCheck("only events that the owner waits for are reported", awaited),
+        StreamCheck("unread bytes are reported in each pass", everyPass),
+        StreamCheck("nothing is reported in a mode that the stream was not opened in", modes),
         StreamCheck(
-            "a stream that has left its loop has released its owner, and is opened again with its bytes", leaving),
+            "a stream that has left its loop keeps its bytes, not its owner, and can be opened again", leaving),
         StreamCheck("the sources of a stream have its name in reports", names),
-        StreamCheck("an owner is kept until its stream is closed, and hears nothing afterwards", owner),
-        StreamCheck("the end of its loop is said to the owner of a stream", loopEnds),
+        StreamCheck("an owner is kept until its stream is closed, and receives no event afterwards", owner),
+        StreamCheck("a stream reports the end of its loop to its owner", loopEnds),
     ]
 
     private static func opening(_ subject: StreamSubject) throws {
@@ -29,7 +29,7 @@ extension StreamCheck {
                 let opensLater = !user.stream.isOpen
                 try user.open(on: simulation.loop)
                 user.write([1, 2, 3])
-                #expect(opensLater == !user.stream.isOpen, "a stream opens in a call, without saying it")
+                #expect(opensLater == !user.stream.isOpen, "a stream opens in a call, without a report")
             }
             let opensLater = [users.0, users.1].map { !$0.stream.isOpen }
             #expect(simulation.reaches { users.0.received.count >= 3 && users.1.received.count >= 3 })
@@ -41,7 +41,7 @@ extension StreamCheck {
         }
     }
 
-    /// Reads what a stream sends by itself, such as the rest of a handshake, and forgets the events.
+    /// Reads the bytes that a stream sends by itself, such as the rest of a handshake, and clears the events.
     private static func settle(_ simulation: Simulation, _ users: StreamUser...) {
         simulation.advance(by: .seconds(1))
         for user in users { user.events = [] }
@@ -93,7 +93,7 @@ extension StreamCheck {
         }
     }
 
-    /// Opens a stream for an owner that nobody else keeps.
+    /// Opens a stream for an owner that only the stream keeps.
     private static func own(
         _ stream: any ByteStream, on loop: RunLoop, _ body: (StreamUser) -> Void
     ) throws -> Weak<StreamUser> {

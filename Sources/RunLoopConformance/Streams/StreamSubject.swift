@@ -5,7 +5,7 @@ public import Testing
 
 /// A kind of stream that checks are made of.
 ///
-/// `Sendable`. Each check makes its own streams, in a simulation of its own: what a check waits for takes virtual time.
+/// `Sendable`. Each check makes its own streams, in a simulation of its own, so its waits take virtual time.
 /// Streams on descriptors of the system are read and written as they are, on that time.
 public struct StreamSubject: Sendable, CustomTestStringConvertible {
     /// The name of the stream in the names of tests.

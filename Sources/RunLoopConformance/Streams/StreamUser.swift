@@ -2,7 +2,7 @@
 @_spi(Ports) internal import RunLoopUnix
 internal import Testing
 
-/// The owner of a stream in a check. It reads what arrives and sends what it is given, as a connection does.
+/// The owner of a stream in a check. Like a connection, it reads arriving bytes and sends given ones.
 final class StreamUser: StreamOwner {
     enum Event: Equatable {
         case opened, ready(DescriptorEvents), failed, lostLoop
@@ -31,7 +31,7 @@ final class StreamUser: StreamOwner {
             updateInterest()
         }
     }
-    /// False if the user leaves alone what it is told of.
+    /// False if the user ignores readiness.
     var takes = true
     /// The events to wait for in place of those that the user needs.
     var fixedInterest: DescriptorEvents? {

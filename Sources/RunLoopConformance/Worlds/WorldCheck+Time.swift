@@ -6,7 +6,7 @@ internal import Testing
 extension WorldCheck {
     static let ofTime = [
         WorldCheck("a time of the wall clock is an instant, which is never early", instants),
-        WorldCheck("the wall clock goes on while a thread waits", wallClock),
+        WorldCheck("the wall clock advances while a thread waits", wallClock),
         WorldCheck("on virtual time, the time stands still while a thread works", standsStill),
         WorldCheck("on virtual time, a wait that nothing can end is starved, and takes no time", starved),
         WorldCheck("virtual time is held for an event outside; real time is not", holds),

@@ -18,8 +18,8 @@ public struct WorldCheck: Sendable, CustomTestStringConvertible {
     public static let all = ofTime + ofThreads + ofLatches + ofValues
 
     /// Checks whether a world meets the requirement, on the calling thread and on threads of the world that it starts.
-    /// Returns within seconds, unless a wait never ends: give the test a time limit. What is required on virtual time
-    /// only is not checked in another world.
+    /// Returns within seconds, unless a wait never ends: give the test a time limit. Requirements of virtual time are
+    /// not checked in another world.
     ///
     /// - Throws: the world's own errors.
     public func check(_ subject: WorldSubject) throws {
