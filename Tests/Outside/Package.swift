@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
 
-// What others write with the ports and with what is public: a driver, its world, a stream, and another library's loop.
+// Code that others write with the ports: a driver with its world, streams, a source; and another library's loop in modes.
 
 import PackageDescription
 
@@ -25,13 +25,18 @@ let package = Package(
         .target(
             name: "DeflateStream", dependencies: ["CZlib", library("RunLoopKit"), library("RunLoopUnix")],
             swiftSettings: settings),
+        .target(
+            name: "CountingStream", dependencies: [library("RunLoopKit"), library("RunLoopUnix")],
+            swiftSettings: settings),
+        .target(name: "BellSource", dependencies: [library("RunLoopKit")], swiftSettings: settings),
         .systemLibrary(name: "CLibuv", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
         .target(name: "UVItem", dependencies: ["CLibuv", library("RunLoopKit")], swiftSettings: settings),
         .testTarget(
             name: "OutsideTests",
             dependencies: [
-                "PollDriver", "DeflateStream", "CLibuv", "UVItem", library("RunLoopConformance"),
-                library("RunLoopKit"), library("RunLoopSimulation"), library("RunLoopTesting"), library("RunLoopUnix"),
+                "PollDriver", "DeflateStream", "CountingStream", "BellSource", "CLibuv", "UVItem",
+                library("RunLoopConformance"), library("RunLoopKit"), library("RunLoopSimulation"),
+                library("RunLoopTesting"), library("RunLoopUnix"),
             ], swiftSettings: settings),
         // The programs of Examples as they are: their folders are links.
         .target(

@@ -15,7 +15,8 @@ extension RunLoop {
         /// The closure to call when the source has left its loop, and when it has been invalidated.
         @_spi(Ports) public private(set) final var cleanup: (() -> Void)?
 
-        /// Creates a source for a descriptor that the caller owns; -1 for a source that is only signalled.
+        /// Creates a source for a descriptor that the caller owns; -1 if the descriptor is set later, before the source
+        /// is scheduled.
         @_spi(Ports) public init(descriptor: Int32 = -1, name: String, order: Int, origin: Origin) {
             super.init(descriptor: descriptor, interest: .readable, order: order, origin: origin)
             self.name = name
@@ -25,7 +26,12 @@ extension RunLoop {
             if number == 0 && hasHandler { RunLoop.tellOfUnused(description) }
         }
 
-        /// Sets the closures, once.
+        /// Sets the closures, once, before the source is scheduled. They are called on the loop's thread.
+        ///
+        /// - Parameters:
+        ///   - handler: called in each pass in which the descriptor is readable, and not again while it runs. The
+        ///     closure reads the descriptor, or the next pass calls it again.
+        ///   - cleanup: called when the source has left its loop, and when it has been invalidated, so perhaps twice.
         @_spi(Ports) public final func setHandler(_ handler: @escaping () -> Void, cleanup: @escaping () -> Void) {
             (self.handler, self.cleanup) = (handler, cleanup)
         }

@@ -70,7 +70,7 @@
     /// Lets the waiting thread pass, now or as soon as it waits. Any thread; harmless when repeated.
     func open()
 
-    /// Waits until the latch is open.
+    /// Waits until the latch is open. Called once, and again only after `false`.
     ///
     /// - Returns: `false` on virtual time, once, if nothing that would open the latch can happen any more.
     func wait() -> Bool
@@ -92,7 +92,8 @@
     /// Gives up the seat. Called last, on that thread, when everything in its loop has been released.
     func leave()
 
-    /// Waits until ``leave()`` has been called. Called on another thread.
+    /// Waits until ``leave()`` has been called. Called on another thread, which then joins the thread itself; where
+    /// that is enough, the seat need not wait.
     func join()
 }
 

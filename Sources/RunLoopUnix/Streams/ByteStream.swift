@@ -7,7 +7,7 @@
     /// The object that receives the stream's events; kept until the stream is closed.
     var owner: (any StreamOwner)? { get set }
 
-    /// Starts notifying the owner of readiness. Called once, and again after each ``leave()``.
+    /// Starts notifying the owner of readiness. Called once, and again after each ``leave()``; the owner is set before.
     func open(
         on loop: RunLoop, inModes modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError)
@@ -28,7 +28,8 @@
     /// Reads received bytes into `room`.
     func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult
     /// Sends as many bytes as the stream accepts. After `mustWait`, the next call must pass the same bytes again, at
-    /// any address, with or without more after them.
+    /// any address, with or without more after them. After `failed`, the stream waits for no writing any more, and
+    /// may still be read.
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult
     /// Sends consecutive pieces of bytes, as many as the stream accepts in one call; it may ignore some pieces.
     /// Otherwise behaves as for one piece.
