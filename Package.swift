@@ -182,6 +182,12 @@ let targets: [Target] = [
         ],
         swiftSettings: strict),
     .testTarget(
+        name: "RunLoopConformanceTests",
+        dependencies: [
+            "RunLoopConformance", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "TestSupport",
+        ],
+        swiftSettings: strict),
+    .testTarget(
         name: "RunLoopKitTests",
         dependencies: ["RunLoopCore", "RunLoopKit", "RunLoopSimulation", "TestSupport"],
         swiftSettings: strict),

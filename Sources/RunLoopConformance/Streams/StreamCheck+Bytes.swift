@@ -14,6 +14,12 @@ extension StreamCheck {
             "a stream takes a limited number of bytes for a peer that does not read, and continues when it reads", full),
     ]
 
+    /// Expects that an end has received exactly these bytes; an expectation of arrays would print them all.
+    static func expect(_ user: StreamUser, received bytes: [UInt8]) {
+        let isExact = areSame(user.received, bytes)
+        #expect(isExact, "\(user.received.count) bytes have arrived that are not the \(bytes.count) that were written")
+    }
+
     private static func amount(_ subject: StreamSubject, _ count: Int) -> Int {
         subject.movesLittle ? max(1, count / 1000) : count
     }
@@ -33,7 +39,8 @@ extension StreamCheck {
                 }
                 #expect(isThere, "\(count) bytes")
             }
-            #expect(areSame(other.received, written.0) && areSame(one.received, written.1))
+            expect(other, received: written.0)
+            expect(one, received: written.1)
             #expect(one.inputEnd == nil && other.inputEnd == nil)
         }
     }
@@ -44,7 +51,7 @@ extension StreamCheck {
             let bytes = randomBytes(amount(subject, 20_000), seed: 1)
             one.write(bytes)
             #expect(simulation.reaches { other.received.count >= bytes.count })
-            #expect(areSame(other.received, bytes))
+            expect(other, received: bytes)
         }
     }
 
@@ -58,7 +65,7 @@ extension StreamCheck {
                 one.write(bytes)
                 #expect(simulation.reaches { other.received.count >= written.count }, "\(count) bytes")
             }
-            #expect(areSame(other.received, written))
+            expect(other, received: written)
         }
     }
 
@@ -89,12 +96,12 @@ extension StreamCheck {
                 if one.hasOutput { simulation.advance(by: .seconds(1)) }
             }
             #expect(one.hasOutput, "\(written.count) bytes were taken for a peer that reads none")
-            #expect(other.received.isEmpty)
+            expect(other, received: [])
             other.reads = true
             one.write([1])
             written.append(1)
             #expect(simulation.reaches { other.received.count >= written.count })
-            #expect(areSame(other.received, written))
+            expect(other, received: written)
         }
     }
 }

@@ -26,7 +26,7 @@ extension StreamCheck {
             other.write(answer)
             other.finish()
             #expect(simulation.reaches { one.inputEnd != nil && other.outputEnd != nil })
-            #expect(areSame(one.received, answer))
+            expect(one, received: answer)
             #expect(one.inputEnd == .ended && other.outputEnd == .done(0))
         }
     }
@@ -38,10 +38,12 @@ extension StreamCheck {
             one.write(bytes)
             one.finish()
             simulation.advance(by: .seconds(1))
-            #expect(other.received.isEmpty && other.inputEnd == nil)
+            expect(other, received: [])
+            #expect(other.inputEnd == nil)
             other.reads = true
             #expect(simulation.reaches { other.inputEnd != nil })
-            #expect(areSame(other.received, bytes) && other.inputEnd == .ended)
+            expect(other, received: bytes)
+            #expect(other.inputEnd == .ended)
         }
     }
 
@@ -71,7 +73,8 @@ extension StreamCheck {
             #expect(simulation.reaches { one.outputEnd != nil && one.stream.mayClose(peerHasEnded: true) })
             one.close(.complete)
             #expect(simulation.reaches { other.inputEnd != nil })
-            #expect(areSame(other.received, bytes) && other.inputEnd == .ended)
+            expect(other, received: bytes)
+            #expect(other.inputEnd == .ended)
         }
     }
 

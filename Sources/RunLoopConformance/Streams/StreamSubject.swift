@@ -51,8 +51,9 @@ extension Simulation {
     /// Lets time pass in steps, with passes in the default and the tracking mode, until a condition holds; returns
     /// `false` after a hundred seconds.
     func reaches(_ condition: () -> Bool) -> Bool {
-        for _ in 0..<100_000 where !condition() {
-            advance(by: .milliseconds(1))
+        // A thousand short steps, and a thousand long ones.
+        for step in 0..<2000 where !condition() {
+            advance(by: step < 1000 ? .milliseconds(1) : .milliseconds(100))
             loop.run(in: .tracking, until: loop.now)
         }
         return condition()

@@ -1,16 +1,11 @@
 @_spi(Ports) internal import RunLoopCore
-internal import Synchronization
 internal import TestSupport
 internal import Testing
 
-/// The object that a check has each world make once.
+/// An object that a world has. Several checks may have the same world at a time, so each has a value of its own.
 private final class Made: Sendable {
-    static let number = Atomic(0)
-    static let ofWorld = WorldLocal<Made> { _ in Made() }
-
-    init() {
-        Self.number.add(1, ordering: .relaxed)
-    }
+    static let read = WorldLocal<Made> { _ in Made() }
+    static let replaced = WorldLocal<Made> { _ in Made() }
 }
 
 extension WorldCheck {
@@ -27,25 +22,21 @@ extension WorldCheck {
             let found = Log<ObjectIdentifier>()
             let threads = (0..<4).map { _ in
                 LoopThread(name: "reader", in: world) { loop in
-                    found.append(ObjectIdentifier(Made.ofWorld[loop.world]))
+                    found.append(ObjectIdentifier(Made.read[loop.world]))
                 }
             }
             for thread in threads { thread.join() }
-            let own = Made.ofWorld[world]
+            let own = Made.read[world]
             #expect(found.entries == Array(repeating: ObjectIdentifier(own), count: 4))
         }
     }
 
     private static func setValues(_ subject: WorldSubject) throws {
         try subject.run { driver, world in
-            let local = WorldLocal<Int> { _ in 1 }
-            #expect(local[world] == 1)
-            local.set(2, in: world)
-            #expect(local[world] == 2)
-            let former = Weak(Made.ofWorld[world])
+            let former = Weak(Made.replaced[world])
             let next = Made()
-            Made.ofWorld.set(next, in: world)
-            #expect(Made.ofWorld[world] === next && former.isGone)
+            Made.replaced.set(next, in: world)
+            #expect(Made.replaced[world] === next && former.isGone)
         }
     }
 

@@ -1,0 +1,29 @@
+@_spi(Ports) import RunLoopConformance
+import RunLoopSimulation
+@_spi(Ports) import RunLoopUnix
+import TestSupport
+import Testing
+
+/// Each fault is named by the requirement that finds it.
+@Suite("Requirements find planted faults", .timeLimit(.minutes(5)))
+struct PlantedFaultTests {
+    @Test("of a stream", arguments: FaultyStream.Fault.allCases)
+    func stream(fault: FaultyStream.Fault) throws {
+        let subject = StreamSubject("with a fault") { simulation in
+            let (one, other) = makeSockets()
+            return (
+                FaultyStream(over: DescriptorStream(one, on: simulation.loop), fault),
+                FaultyStream(over: DescriptorStream(other, on: simulation.loop), fault)
+            )
+        }
+        let requirement = try #require(StreamCheck.all.first { $0.testDescription == fault.rawValue })
+        withKnownIssue { try requirement.check(subject) }
+    }
+
+    @Test("of a world", arguments: FaultyWorld.Fault.allCases)
+    func world(fault: FaultyWorld.Fault) throws {
+        let subject = WorldSubject("with a fault") { try FaultyWorld.run(fault, $0) }
+        let requirement = try #require(WorldCheck.all.first { $0.testDescription == fault.rawValue })
+        withKnownIssue { try requirement.check(subject) }
+    }
+}
