@@ -81,7 +81,7 @@ struct AnswerTests {
         #expect(answer.contains("/0/x-end: yes//HTTP/1.1 200 OK/") && answer.hasSuffix("hello|closed"), "\(answer)")
     }
 
-    @Test("a client is told to continue when the program wants the body, and only then")
+    @Test("a client receives 100 Continue when the program wants the body, and only then")
     func continues() {
         let head = "HTTP/1.1\r\n\(Self.host)expect: 100-continue\r\ncontent-length: 3\r\n\r\n"
         let echo = conversation.answers(to: [(.zero, "POST /echo \(head)"), (.seconds(1), "abc")], resources).lines

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("An HTTP client with servers that misbehave, simulated")
 struct BadServerTests {
-    /// What the server does after it has sent its bytes.
+    /// An act of the server after it has sent its bytes.
     enum End: Sendable {
         case stays, closes, resets
         /// The server sends the bytes again and again.

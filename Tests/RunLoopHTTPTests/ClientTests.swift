@@ -137,7 +137,7 @@ struct ClientTests {
         #expect(log == ["1", "CancellationError()", "0"])
     }
 
-    @Test("an answer that is cut off fails in its body, and one that nobody takes closes its connection")
+    @Test("an answer that is cut off fails in its body, and one that is released closes its connection")
     func cutOff() {
         let log = run { loop, client, log in
             let broken = try await client.get("http://web/broken")
@@ -243,7 +243,7 @@ struct ClientTests {
     }
 
     @Test(
-        "what is no address is an error",
+        "a text that is no address is an error",
         arguments: [
             "", "host", "ftp://host/", "http://", "http://host:port/", "http://host:70000/", "http://a b/",
             "http://u@h/",

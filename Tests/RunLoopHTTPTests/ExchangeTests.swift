@@ -74,7 +74,7 @@ struct ExchangeTests {
         #expect(conversation.completions.entries.map(\.sentBytes) == [1_000_000])
     }
 
-    @Test("an exchange is told of its end once, complete or not")
+    @Test("an exchange calls its close handler once, complete or not")
     func ends() {
         let ended = Log<String>()
         let conversation = Conversation()

@@ -7,7 +7,9 @@ import Testing
 
 @Suite("The end of an HTTP server, simulated")
 struct StopTests {
-    @Test("a server that shuts down answers what has come, refuses what comes later, and tells when it is empty")
+    @Test(
+        "a server that shuts down answers the requests that have come, refuses later connections, and says when it is empty"
+    )
     func shutDown() {
         let conversation = Conversation()
         let done = Log<String>()

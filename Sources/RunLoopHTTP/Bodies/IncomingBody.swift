@@ -48,14 +48,14 @@ final class IncomingBody {
         wait.end()
     }
 
-    /// Ends the body early: what has come can be taken, and then the error is thrown.
+    /// Ends the body early: the bytes that have come can be taken, and then the error is thrown.
     func fail(_ error: any Error) {
         guard !isComplete, failure == nil else { return }
         failure = error
         wait.end()
     }
 
-    /// Calls nobody any more: the channel has gone on to another message.
+    /// Ends the calls to the channel, which has another message now.
     func forgetChannel() { (taken, wanted) = ({}, {}) }
 
     /// Forgets the bytes that have come.

@@ -102,7 +102,7 @@ final class ClientExchange {
     }
 }
 
-/// Gives up an exchange whose answer nobody takes any more. The program may release it on any thread.
+/// Gives up an exchange when the program has released its answer, on any thread.
 final class ExchangeHolder {
     private let exchange: LoopBound<ClientExchange>
 

@@ -5,7 +5,7 @@ public import NIOCore
 extension HTTPClient {
     /// An answer, whose body has yet to come. It belongs to the thread of the client's loop.
     ///
-    /// The connection is used again when the body has been taken to its end. If the program lets go of the answer before, the
+    /// The connection is used again when the body has been taken to its end. If the program releases the answer before, the
     /// connection is closed.
     public struct Response {
         /// The status and the fields of the answer.

@@ -72,7 +72,7 @@ final class Pool {
             connection.idleTime.cancel()
             return connection
         }
-        // Whether a server speaks HTTP/2 is known when the first connection stands.
+        // The first connection shows the version of HTTP that the server speaks.
         let knowsVersion = !origin.isSecure || !connections.isEmpty
         if knowsVersion ? connections.count + connecting < options.connectionsPerOrigin : connecting == 0 { connect() }
         let waiter = Waiter(loop)

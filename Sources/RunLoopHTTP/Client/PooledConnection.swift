@@ -35,7 +35,7 @@ final class PooledConnection {
 
     var isMultiplexed: Bool { multiplexer != nil }
 
-    /// Adds the handlers of a channel, or the one that waits for the agreement on the version of HTTP.
+    /// Adds the handler that waits for the agreement on the version of HTTP.
     func prepare(_ channel: any Channel) throws {
         self.channel = channel
         channel.closeFuture.assumeIsolated().whenComplete { [self] _ in

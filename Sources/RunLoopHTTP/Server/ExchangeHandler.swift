@@ -82,7 +82,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     /// Begins an exchange that may make the connection a WebSocket.
     ///
-    /// - Returns: a future of the fields of the answer; `nil` if the exchange goes on as any other.
+    /// - Returns: a future of the fields of the answer; `nil` if the exchange is served as any other.
     func considerUpgrade(_ head: HTTPRequestHead, on eventLoop: any EventLoop) -> EventLoopFuture<HTTPHeaders?> {
         let promise = eventLoop.makePromise(of: HTTPHeaders?.self)
         (upgrade, hasBegun) = (promise, true)
@@ -90,7 +90,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         return promise.futureResult
     }
 
-    /// Lets the exchange go on as any other.
+    /// Serves the exchange as any other.
     private func declineUpgrade() {
         upgrade.take()?.succeed(nil)
     }
@@ -339,7 +339,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     func channelInactive(context: ChannelHandlerContext) {
         exchangeEnded(.closed)
         timeout.cancel()
-        // The connection has closed before the client was told that it speaks WebSocket.
+        // The connection has closed before it spoke WebSocket.
         socket.take()?.end()
         context.fireChannelInactive()
     }

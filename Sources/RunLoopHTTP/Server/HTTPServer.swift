@@ -221,8 +221,7 @@ public final class HTTPServer {
 
     /// Shuts the server down: it accepts the connections that wait, listens no more, and answers the requests that have come.
     ///
-    /// A client without a request has a second to send one that is on its way. Clients of HTTP/2 are told to open no further
-    /// streams. Returns at once; repeated calls are harmless. On the thread of the server's loop.
+    /// A client without a request has a second to send one that is on its way. Clients of HTTP/2 receive `GOAWAY`. Returns at once; repeated calls are harmless. On the thread of the server's loop.
     ///
     /// - Parameters:
     ///   - deadline: the time after which ``close()`` is called; by default, there is no limit.
@@ -247,7 +246,7 @@ public final class HTTPServer {
         try await wait.wait()
     }
 
-    /// Stops listening, and closes all connections at once: what a client has not received is lost. On the thread of the
+    /// Stops listening, and closes all connections at once: output that a client has not received is lost. On the thread of the
     /// server's loop; on other loops of a group it happens in their next pass. Harmless when repeated.
     public func close() {
         isEnding = true

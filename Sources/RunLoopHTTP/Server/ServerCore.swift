@@ -18,7 +18,7 @@ final class ServerCore: Sendable {
         case exchanges(Exchanges)
     }
 
-    /// What may change while the server runs, for connections from then on.
+    /// The settings that may change while the server runs, for connections from then on.
     struct Settings {
         var limits: HTTPServer.Limits
         var hooks = HTTPServer.Hooks()

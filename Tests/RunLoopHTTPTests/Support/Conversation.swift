@@ -7,7 +7,7 @@ import RunLoopUnix
 import TestSupport
 import Testing
 
-/// A simulated host with a server, and what a client on another host hears from it.
+/// A simulated host with a server, and a client on another host.
 struct Conversation {
     var limits = HTTPServer.Limits()
     /// The time that the simulation has.
@@ -15,7 +15,7 @@ struct Conversation {
     let completions = Log<HTTPServer.Completion>()
     let failures = Log<String>()
 
-    /// Runs the server that `make` makes, and a client's task; returns what the client has logged.
+    /// Runs the server that `make` makes, and a client's task; returns the client's log.
     func run(
         _ make: @escaping @Sendable (RunLoop, HTTPServer.Limits) -> HTTPServer,
         then control: @escaping @Sendable (RunLoop, HTTPServer) -> Void = { _, _ in },
@@ -41,7 +41,7 @@ struct Conversation {
         return log.entries
     }
 
-    /// Sends `requests`, each piece after the pause before it, and returns all that comes until the server closes, or until
+    /// Sends `requests`, each piece after the pause before it, and returns all bytes that come until the server closes, or until
     /// the client has heard nothing for 30 seconds.
     func answers(
         to requests: [(pause: Duration, text: String)], endsOutput: Bool = false,
