@@ -132,9 +132,7 @@ extension Connection {
     }
 
     private func endOutput() {
-        if machine.isFinishing && stream.mayClose(peerHasEnded: machine.hasPeerEnded) {
-            return machine.close(machine.finishReason)
-        }
+        if machine.isFinishing && stream.mayClose(peerHasEnded: machine.hasReadEnd) { return machine.finished() }
         switch stream.endWriting() {
         case .mustWait: machine.block()
         case .failed: outputHasFailed()
@@ -167,8 +165,10 @@ extension Connection {
     // MARK: The end
 
     func end(_ reason: CloseReason) {
+        let isComplete = pendingOutput == 0 && !isOutputLost
+        let ending: StreamEnding = machine.resets ? .reset : isComplete ? .complete : .incomplete
         machine.closed()
-        stream.close(machine.resets ? .reset : pendingOutput == 0 && !isOutputLost ? .complete : .incomplete)
+        stream.close(ending)
         dropOutput()
         letGo(reporting: reason)
     }

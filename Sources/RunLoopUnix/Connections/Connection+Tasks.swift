@@ -197,12 +197,12 @@ extension Connection {
     }
 
     /// True if the end of the loop has closed the connection in the middle of the stream.
-    private var hasLostLoop: Bool { !isOpen && machine.closeReason == .loopEnded && !machine.hasPeerEnded }
+    private var hasLostLoop: Bool { !isOpen && machine.closeReason == .loopEnded && !machine.hasReportedEnd }
 
     /// Returns whether nothing more can be read. Throws the close reason unless that was the end of the stream.
     func isAtEnd() throws -> Bool {
-        guard !isOpen else { return machine.hasPeerEnded }
-        if machine.closeReason == .ended || (machine.hasPeerEnded && !hasMoved) { return true }
+        guard !isOpen else { return machine.hasReportedEnd }
+        if machine.closeReason == .ended || (machine.hasReportedEnd && !hasMoved) { return true }
         throw closeError
     }
 

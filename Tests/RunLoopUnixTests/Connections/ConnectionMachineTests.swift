@@ -18,9 +18,65 @@ struct ConnectionMachineTests {
         }
         model.end()
     }
+
+    @Test("an unmatched resume does not take the hold of a task")
+    func unmatchedResume() {
+        var machine = open(isForTasks: true)
+        machine.holdInput()
+        let (hasResumed, wantsInput) = (machine.resume(), machine.wantsInput)
+        #expect(!hasResumed && !wantsInput)
+        machine.releaseInput()
+        let wantsReleased = machine.wantsInput
+        #expect(wantsReleased)
+    }
+
+    @Test("a connection that moves keeps the end of its output when this side has ended the input")
+    func finishWritingWhileMoving() {
+        var machine = open()
+        machine.endInput(awaitsFirst: false)
+        let action = machine.next()
+        #expect(action == .reportEnd)
+        machine.endReported(isAnswered: true)
+        let moves = machine.move()
+        machine.finishWriting()
+        let endsAfterOutput = machine.endsAfterOutput
+        #expect(moves && endsAfterOutput)
+    }
+
+    @Test("a connection whose both ends this side has made waits for its peer")
+    func bothEnds() {
+        var machine = open()
+        machine.receivingBegins()
+        machine.receivingEnds(unused: 1, held: 0)
+        machine.pause()
+        machine.endInput(awaitsFirst: false)
+        machine.finishWriting()
+        var actions = [machine.next()]
+        machine.outputEnded()
+        actions.append(machine.next())
+        // The input that came before the end has been offered.
+        machine.receivingBegins()
+        machine.receivingEnds(unused: 0, held: 0)
+        actions.append(machine.next())
+        machine.endReported(isAnswered: true)
+        actions.append(machine.next())
+        #expect(actions == [.endOutput, nil, .reportEnd, .linger])
+        let wantsInput = machine.wantsInput
+        #expect(wantsInput)
+    }
+
+    private func open(isForTasks: Bool = false) -> ConnectionMachine {
+        var machine = ConnectionMachine(Connection.Limits(), isForTasks: isForTasks)
+        machine.start()
+        machine.streamOpened()
+        while machine.next() == .offerLater { _ = machine.needsTurn(holdsInput: false) }
+        return machine
+    }
 }
 
 private struct Model: ~Copyable {
+    enum OwnEnd { case now, afterFirst }
+
     let seed: UInt64
     let limits: Connection.Limits
     let hasEndHandler: Bool
@@ -37,6 +93,9 @@ private struct Model: ~Copyable {
     var isBlocked = false
     var isFull = false
     var peerEnded = false
+    var hasCome = false
+    /// This side's end of the input.
+    var ownEnd: OwnEnd?
     var reportedEnd = false
     var unused = 0
     var asksAgain = false
@@ -75,7 +134,7 @@ private struct Model: ~Copyable {
 
     mutating func happens(_ random: inout SeededGenerator) {
         streamHoldsInput = Int.random(in: 0..<4, using: &random) == 0
-        switch Int.random(in: 0..<22, using: &random) {
+        switch Int.random(in: 0..<23, using: &random) {
         case 0 where !isStarted && closed == nil && mustClose == nil:
             (isStarted, asksAgain) = (true, true)
             machine.start()
@@ -90,7 +149,7 @@ private struct Model: ~Copyable {
             machine.pause()
         case 6:
             check(machine.resume() == (pauses > 0))
-            if pauses == 1 { asksAgain = true }
+            if pauses == 1 && !isHeld { asksAgain = true }
             pauses = max(0, pauses - 1)
         case 7 where isBlocked:
             isBlocked = false
@@ -104,6 +163,8 @@ private struct Model: ~Copyable {
         case 10 where Int.random(in: 0..<6, using: &random) == 0:
             endsAfterOutput = true
             machine.finishWriting()
+            let isAlive = isStarted && closed == nil && mustClose == nil && failing == nil && !isMoving
+            if isAlive && reportedEnd && !peerEnded && finish == nil { finish = .closed }
         case 11 where Int.random(in: 0..<10, using: &random) == 0:
             machine.finish(.closed)
             if isMoving { break }
@@ -142,19 +203,24 @@ private struct Model: ~Copyable {
         case 18 where isOpen && closed == nil && Int.random(in: 0..<10, using: &random) == 0:
             fail(&random)
         case 19 where isForTasks:
-            if !isHeld { (isHeld, pauses) = (true, pauses + 1) }
+            isHeld = true
             machine.holdInput()
             check(machine.holdsInput)
         case 20 where isForTasks:
-            if isHeld {
-                if pauses == 1 { asksAgain = true }
-                (isHeld, pauses) = (false, max(0, pauses - 1))
-            }
+            if isHeld && pauses == 0 { asksAgain = true }
+            isHeld = false
             machine.releaseInput()
         case 21 where isStarted && closed == nil && Int.random(in: 0..<20, using: &random) == 0:
             let reason = Connection.CloseReason.failed(SystemError("read", errno: 104))
             mustClose = mustClose ?? failing ?? reason
             machine.inputFailed(reason)
+        case 22 where Int.random(in: 0..<10, using: &random) == 0:
+            let awaitsFirst = Bool.random(using: &random)
+            machine.endInput(awaitsFirst: awaitsFirst)
+            guard isStarted && closed == nil && finish == nil && mustClose == nil && failing == nil else { break }
+            guard !isMoving && !isInputOver else { break }
+            if endsAfterOutput { finish = .closed } else if !awaitsFirst { ownEnd = .now }
+            if finish == nil && ownEnd == nil { ownEnd = .afterFirst }
         default: break
         }
         check(machine.wantsInput == wantsInput)
@@ -164,6 +230,7 @@ private struct Model: ~Copyable {
     private mutating func offer(_ random: inout SeededGenerator) {
         check(finish == nil && closed == nil, "input is offered to a connection that ends")
         machine.receivingBegins()
+        hasCome = true
         if !isForTasks { asksAgain = false }
         check(!machine.interest.contains(.readable))
         check(!machine.turnBegins(), "a handler is called within itself")
@@ -183,8 +250,12 @@ private struct Model: ~Copyable {
         let reason = Connection.CloseReason.failed(SystemError("write", errno: 32))
         let mayRead = isStarted && finish == nil && failing == nil && mustClose == nil && !isMoving && !reportedEnd
         check(machine.mayReadAfterFailure == mayRead)
-        let keepsInput = Bool.random(using: &random)
-        let hasInput = mayRead && (keepsInput || isEndHeld)
+        let keepsInput = mayRead && Bool.random(using: &random)
+        if keepsInput {
+            (unused, hasCome) = (max(unused, 1), true)
+            machine.inputChanged(to: unused)
+        }
+        let hasInput = mayRead && (keepsInput || isOfferHeld)
         check(machine.outputFailed(reason, keepsInput: keepsInput) == hasInput)
         guard hasInput else { return mustClose = mustClose ?? reason }
         asksAgain = true
@@ -197,7 +268,7 @@ private struct Model: ~Copyable {
         let mayClose = Int.random(in: 0..<20, using: &random) == 0
         let isQuiet = Bool.random(using: &random)
         if !isQuiet { machine.discarded() }
-        let isProgress = unsent.map { now < $0 } ?? true
+        let isProgress = closed == nil && unsent.map { now < $0 } ?? true
         check(machine.looked(unsent: now, mayClose: mayClose) == isProgress)
         if isProgress { (unsent, looks) = (now, 0) }
         looks += 1
@@ -205,14 +276,20 @@ private struct Model: ~Copyable {
     }
 
     var mayOffer: Bool {
-        closed == nil && isStarted && finish == nil && !isMoving && !reportedEnd && pauses == 0
+        closed == nil && isStarted && finish == nil && !isMoving && !reportedEnd && pauses == 0 && !isHeld
             && (!isFull || limits.readsWhileFull || failing != nil)
     }
 
-    var wantsInput: Bool { closed == nil && isStarted && !peerEnded && (finish != nil || mayOffer) }
+    var wantsInput: Bool {
+        closed == nil && mustClose == nil && isStarted && (finish != nil ? !peerEnded : mayOffer && !isInputOver)
+    }
 
-    /// `true` while input that arrived before the peer's end is still to be offered.
-    private var isEndHeld: Bool { unused > 0 && !isForTasks && (asksAgain || !mayOffer) }
+    private var isInputOver: Bool { peerEnded || ownEnd == .now }
+    private var isEndPending: Bool { !reportedEnd && (peerEnded || ownEnd != nil) }
+
+    /// `true` while input that comes before the end is still to arrive or to be offered.
+    private var isEndHeld: Bool { (ownEnd == .afterFirst && !peerEnded && !hasCome) || isOfferHeld }
+    private var isOfferHeld: Bool { unused > 0 && !isForTasks && (asksAgain || !mayOffer) }
 
     /// Performs the machine's actions; each must be right now, and when there is none, none must be due.
     mutating func settle(_ random: inout SeededGenerator) {
@@ -249,7 +326,8 @@ private struct Model: ~Copyable {
             case .reportEnd:
                 reportedEnd = true
                 machine.endReported(isAnswered: hasEndHandler)
-                if !hasEndHandler && finish == nil { finish = .ended }
+                let hasEndedBoth = !peerEnded && endsAfterOutput
+                if !hasEndHandler { finish = peerEnded ? .ended : .closed } else if hasEndedBoth { finish = .ended }
             case .reportFull: isFull = true
             case .reportDrain: (isFull, asksAgain) = (false, true)
             case .move: saysMove = false
@@ -266,7 +344,7 @@ private struct Model: ~Copyable {
     private mutating func asksForTurn() -> Bool {
         guard mayOffer && !hasTurn else { return false }
         if asksAgain && ((unused > 0 && !isForTasks) || streamHoldsInput) { return true }
-        if failing != nil && !peerEnded { return true }
+        if failing != nil && !isEndPending { return true }
         asksAgain = false
         return false
     }
@@ -275,7 +353,7 @@ private struct Model: ~Copyable {
         if closed != nil { return nil }
         if mustClose != nil { return .close }
         if isInHandler { return nil }
-        if failing != nil { return peerEnded && !isEndHeld ? .close : nil }
+        if failing != nil { return isEndPending && !isEndHeld ? .close : nil }
         if isMoving { return saysMove ? .move : nil }
         let ends = finish != nil && isStarted || endsAfterOutput
         if isOpen && !isBlocked && !lingers && pending > 0 { return .send }
@@ -284,12 +362,12 @@ private struct Model: ~Copyable {
         if isStarted && finish == nil {
             if !isFull && pending > limits.highWatermark { return .reportFull }
             if isFull && pending <= limits.lowWatermark { return .reportDrain }
-            if peerEnded && !reportedEnd && !isEndHeld { return .reportEnd }
+            if isEndPending && !isEndHeld { return .reportEnd }
         }
         if saysLinger { return .linger }
         guard toldPeer && !lingers else { return nil }
         if finish != nil { return peerEnded ? .close : .linger }
-        return reportedEnd ? .close : nil
+        return reportedEnd && peerEnded ? .close : nil
     }
 
     private var expectedReason: Connection.CloseReason {
