@@ -6,6 +6,12 @@ internal import RunLoopKit
 /// A stream that speaks TLS over a lower stream. Reads at most 64 KiB from the lower stream per readiness event, passes
 /// on all bytes that it decrypts, and then holds at most an incomplete record.
 final class TLSStream: ByteStream {
+    private enum Stage {
+        case handshake, open
+        /// The peer has been notified of the end of the output.
+        case ended
+    }
+
     fileprivate let below: any ByteStream
     /// The number of bytes that may still be read from the lower stream for the current event.
     private var allowance = 0
@@ -16,12 +22,11 @@ final class TLSStream: ByteStream {
     private static let timeoutLabel = CallLabel("handshake timeout")
 
     private(set) var failure: (any StreamFailure)?
-    private(set) var isOpen = false
+    private var stage = Stage.handshake
     /// The events of the lower stream that the handshake or reading waits for; reading may have to send bytes first.
     private var readAwaits: DescriptorEvents
     /// The events of the lower stream that writing waits for.
     private var writeAwaits = DescriptorEvents.writable
-    private var hasEnded = false
     /// True after reading has failed. Reading continues after a failed write, because the peer may have sent bytes
     /// before it closed.
     private var hasReadFailed = false
@@ -40,6 +45,8 @@ final class TLSStream: ByteStream {
         SSL_set_bio(session.ssl, bio, bio)
     }
 
+    /// True once the handshake is done.
+    var isOpen: Bool { stage != .handshake }
     var fileDescriptor: Int32 { below.fileDescriptor }
     var name: String? {
         get { below.name }
@@ -84,7 +91,7 @@ final class TLSStream: ByteStream {
             if outcome(of: result, \.readAwaits) == .mustWait { updateBelow() } else { owner?.streamFailed() }
             return
         }
-        isOpen = true
+        stage = .open
         handshakeTimeout?.cancel()
         // Bytes that arrived with the end of the handshake have been read from the lower stream already.
         (readAwaits, holdsInput) = (.readable, true)
@@ -154,7 +161,7 @@ final class TLSStream: ByteStream {
     private static let recordSize = 16 * 1024
 
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
-        assert(isOpen && !hasEnded, "a stream is written before its handshake, or after its end")
+        assert(stage == .open, "a stream is written before its handshake, or after its end")
         guard failure == nil else { return .failed }
         writeAwaits = .writable
         ERR_clear_error()
@@ -197,18 +204,18 @@ final class TLSStream: ByteStream {
     // MARK: Ends
 
     func endWriting() -> StreamResult {
-        if isOpen && failure == nil && !hasEnded {
+        if stage == .open && failure == nil {
             ERR_clear_error()
             let result = SSL_shutdown(session.ssl)
             guard result >= 0 else { return outcome(of: result, \.writeAwaits) }
             // A second call would wait for the peer.
-            hasEnded = true
+            stage = .ended
         }
         return below.endWriting()
     }
 
     /// Returns `true` once the peer has been notified of the end.
-    func mayClose(peerHasEnded: Bool) -> Bool { hasEnded && below.mayClose(peerHasEnded: false) }
+    func mayClose(peerHasEnded: Bool) -> Bool { stage == .ended && below.mayClose(peerHasEnded: false) }
     var unsentOutput: Int { below.unsentOutput }
 
     func leave() {
@@ -220,7 +227,7 @@ final class TLSStream: ByteStream {
     }
 
     func close(_ ending: StreamEnding) {
-        if ending == .complete && isOpen && failure == nil && !hasEnded {
+        if ending == .complete && stage == .open && failure == nil {
             ERR_clear_error()
             SSL_shutdown(session.ssl)
         }

@@ -50,7 +50,10 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
         guard let pool = queue.pool else {
             return deliver(in: loop, at: loop.recentTime())
         }
-        withLock { $0.isHandedOver = true }
+        withLock { state in
+            assert(state.delivery == .none, "an event is handed over while another one is on its way")
+            state.delivery = .handedOver
+        }
         pool.submit(from: loop) { self.deliver(in: $0, at: $0.now) }
         return true
     }
@@ -106,19 +109,30 @@ final class TimerSourceCore: RunLoop.TimedItem, @unchecked Sendable {
         var data = 0
         var isActive = false
         var suspensions = 0
-        var isCancelled = false
-        /// Set if the source was cancelled, and its cancel handler has still to be called.
-        var owesCancelCall = false
-        /// Set while a handler is on the stack.
-        var isDelivering = false
-        /// Set if a thread of the pool will deliver.
-        var isHandedOver = false
+        var cancellation = Cancellation.none
+        var delivery = Delivery.none
         /// Set if the home loop's timer queue has the item.
         var isKnown = false
         /// Set if the home loop has been asked to act on the state.
         var isUpdatePosted = false
 
         var isHeldBack: Bool { !isActive || suspensions > 0 }
+        var isCancelled: Bool { cancellation != .none }
+
+        enum Cancellation {
+            case none
+            /// The source was cancelled, and its cancel handler has still to be called.
+            case owesCall
+            case done
+        }
+
+        enum Delivery {
+            case none
+            /// A thread of the pool will deliver.
+            case handedOver
+            /// A handler is on the stack.
+            case running
+        }
     }
 
     /// The next step of the home loop's timer queue.
@@ -189,9 +203,8 @@ extension TimerSourceCore {
     func cancel() {
         change { state in
             guard !state.isCancelled else { return false }
-            state.isCancelled = true
             state.schedule = nil
-            state.owesCancelCall = state.belongings.cancelHandler != nil
+            state.cancellation = state.belongings.cancelHandler != nil ? .owesCall : .done
             return true
         }
         gate.close()
@@ -201,12 +214,12 @@ extension TimerSourceCore {
     /// Notes that the source has been released. If it was cancelled, it still owes a call of its cancel handler.
     func abandon() {
         change { state in
-            if state.owesCancelCall {
+            if state.cancellation == .owesCall {
                 state.isActive = true
                 state.suspensions = 0
                 return true
             }
-            defer { state.isCancelled = true }
+            defer { state.cancellation = .done }
             state.schedule = nil
             return !state.isCancelled
         }
@@ -329,9 +342,9 @@ extension TimerSourceCore {
     }
 
     private static func wish(_ state: State) -> Wish? {
-        let isOnItsWay = state.isDelivering || state.isHandedOver
+        let isOnItsWay = state.delivery != .none
         guard !state.isCancelled else {
-            guard state.owesCancelCall, !state.isHeldBack else { return nil }
+            guard state.cancellation == .owesCall, !state.isHeldBack else { return nil }
             return isOnItsWay ? .hold : .callCancelHandler
         }
         guard state.isActive, let schedule = state.schedule else { return nil }
@@ -361,8 +374,11 @@ extension TimerSourceCore {
             break
         }
         let unneeded = withLock { state in
-            assert(callout == nil || state.isDelivering, "a delivery ends twice")
-            state.isDelivering = false
+            // Without a callout, another thread of the pool may be delivering by now.
+            if callout != nil {
+                assert(state.delivery == .running, "a delivery ends twice")
+                state.delivery = .none
+            }
             return Self.takeUnneeded(&state)
         }
         change { _ in true }
@@ -371,13 +387,12 @@ extension TimerSourceCore {
     }
 
     private static func begin(_ state: inout State, at now: RunLoop.Instant, isAbandoned: Bool) -> Callout? {
-        assert(!state.isDelivering, "an event is delivered while another one is")
-        state.isHandedOver = false
+        assert(state.delivery != .running, "an event is delivered while another one is")
+        state.delivery = .none
         guard !state.isHeldBack else { return nil }
         guard !state.isCancelled else {
-            guard state.owesCancelCall, let handler = state.belongings.cancelHandler else { return nil }
-            state.owesCancelCall = false
-            state.isDelivering = true
+            guard state.cancellation == .owesCall, let handler = state.belongings.cancelHandler else { return nil }
+            (state.cancellation, state.delivery) = (.done, .running)
             return .cancel(handler)
         }
         // A schedule that was set while the delivery was on its way may not be due yet.
@@ -389,16 +404,16 @@ extension TimerSourceCore {
             state.schedule = nil
         }
         guard let handler = state.belongings.eventHandler else { return nil }
-        state.isDelivering = true
+        state.delivery = .running
         return .event(handler)
     }
 
     /// Takes references that are no longer needed: the handlers once the source is cancelled and done, and everything
     /// of a source that keeps itself once nothing is left to deliver.
     private static func takeUnneeded(_ state: inout State) -> Belongings {
-        guard !state.isDelivering else { return Belongings() }
+        guard state.delivery != .running else { return Belongings() }
         let isOver = state.belongings.keeper != nil && state.schedule == nil
-        guard isOver || state.isCancelled, !state.owesCancelCall else { return Belongings() }
+        guard isOver || state.isCancelled, state.cancellation != .owesCall else { return Belongings() }
         defer { state.belongings = Belongings() }
         return state.belongings
     }

@@ -84,8 +84,8 @@ public final class Relay {
     fileprivate func isReady(_ index: Int, for events: DescriptorEvents) {
         assert(isOpen, "a stream reports to a relay that has closed it")
         timers?.noteActivity()
-        if events.contains(.writable) { directions[1 - index].isBlocked = false }
-        if events.contains(.readable) { directions[index].mayRead = true }
+        if events.contains(.writable) { directions[1 - index].sinkIsReady() }
+        if events.contains(.readable) { directions[index].sourceIsReady() }
         settle()
     }
 

@@ -4,6 +4,22 @@ internal import RunLoopKit
 
 /// One direction of a relay, from one stream to another.
 final class RelayDirection {
+    private enum Input {
+        /// The source may have input.
+        case ready
+        /// The source has none for now, and will report some.
+        case awaited
+        case ended
+    }
+
+    private enum Delivery {
+        case accepted
+        /// The sink accepts nothing for now, and will report when it does.
+        case blocked
+        /// All bytes and the end have been delivered, or the sink has failed and all bytes have been discarded.
+        case ended
+    }
+
     private let source: any ByteStream
     private let sink: any ByteStream
     /// The received bytes in memory that have not been delivered; bytes in the pipe follow them.
@@ -17,13 +33,8 @@ final class RelayDirection {
 
     /// The number of delivered bytes.
     private(set) var count = 0
-    /// True if the sink accepts nothing for now.
-    var isBlocked = false
-    /// True if the source may have input.
-    var mayRead = true
-    private var hasSourceEnded: Bool
-    /// True once all bytes and the end have been delivered, or the sink has failed and all bytes have been discarded.
-    private(set) var hasEnded = false
+    private var input: Input
+    private var delivery = Delivery.accepted
     /// The error of a sink that has closed without a reset. The other direction continues, because the sink may have
     /// sent bytes before; further bytes for the sink are discarded.
     private(set) var sinkFailure: (any StreamFailure)?
@@ -49,29 +60,43 @@ final class RelayDirection {
             self.buffer = buffer
         }
         maySplice = usesKernel
-        hasSourceEnded = from.hasPeerEnded
+        input = from.hasPeerEnded ? .ended : .ready
     }
 
     private var isEmpty: Bool { buffer == nil && pipe?.isEmpty != false }
 
     /// True if the direction may read more, which it does only after delivering all buffered bytes.
-    var wantsInput: Bool { !hasSourceEnded && isEmpty && source.isOpen }
+    var wantsInput: Bool { input != .ended && isEmpty && source.isOpen }
+    /// True if the sink accepts nothing for now.
+    var isBlocked: Bool { delivery == .blocked }
+    /// True once the direction has nothing left to do.
+    var hasEnded: Bool { delivery == .ended }
+
+    /// Notes that the source may have input.
+    func sourceIsReady() {
+        if input == .awaited { input = .ready }
+    }
+
+    /// Notes that the sink accepts more.
+    func sinkIsReady() {
+        if delivery == .blocked { delivery = .accepted }
+    }
 
     /// Moves as many bytes as a turn allows, and returns any failure that ends the relay.
     func move() -> (any StreamFailure)? {
         let goal = count + discarded + Self.turn
         // The end and the source's held input move in the same turn, because no event would request another.
-        while !hasEnded && (count + discarded < goal || (isEmpty && (hasSourceEnded || source.holdsInput))) {
-            if wantsInput && (mayRead || source.holdsInput), let failure = fill() { return failure }
-            guard !isEmpty || hasSourceEnded, sink.isOpen, !isBlocked else { return nil }
+        while !hasEnded && (count + discarded < goal || (isEmpty && (input == .ended || source.holdsInput))) {
+            if wantsInput && (input == .ready || source.holdsInput), let failure = fill() { return failure }
+            guard !isEmpty || input == .ended, sink.isOpen, !isBlocked else { return nil }
             if let failure = isEmpty ? endSink() : drain() { return failure }
-            guard !isEmpty || hasSourceEnded || mayRead || source.holdsInput else { return nil }
+            guard !isEmpty || input != .awaited || source.holdsInput else { return nil }
         }
         return nil
     }
 
     private func fill() -> (any StreamFailure)? {
-        assert(isEmpty && !hasSourceEnded, "input is read before earlier input has gone, or after its end")
+        assert(isEmpty && input != .ended, "input is read before earlier input has gone, or after its end")
         if splices > 0 && pipe == nil {
             pipe = SplicePipe()
             if pipe == nil { (maySplice, splices) = (false, 0) }
@@ -80,10 +105,10 @@ final class RelayDirection {
         switch spliced ?? fillBuffer() {
         // A shorter read has emptied the source; more input is reported again.
         case .done(let moved):
-            mayRead = moved >= BufferPool.size
+            input = moved >= BufferPool.size ? .ready : .awaited
             if maySplice { splices = moved >= Self.largePiece ? Self.piecesThroughPipe : max(0, splices - 1) }
-        case .mustWait: mayRead = false
-        case .ended: hasSourceEnded = true
+        case .mustWait: input = .awaited
+        case .ended: input = .ended
         case .failed: return source.failure ?? SystemError("relay from a connection", errno: errno)
         }
         return nil
@@ -113,22 +138,22 @@ final class RelayDirection {
                     pool.put(buffer)
                 }
             }
-            isBlocked = !isEmpty
-        case .mustWait: isBlocked = true
+            if !isEmpty { delivery = .blocked }
+        case .mustWait: delivery = .blocked
         case .ended, .failed: return sinkHasFailed()
         }
         return nil
     }
 
     private func endSink() -> (any StreamFailure)? {
-        assert(isEmpty && hasSourceEnded, "a relay ends before its source, or before its bytes have gone")
+        assert(isEmpty && input == .ended, "a relay ends before its source, or before its bytes have gone")
         guard sinkFailure == nil else {
-            hasEnded = true
+            delivery = .ended
             return nil
         }
         switch sink.endWriting() {
-        case .done, .ended: hasEnded = true
-        case .mustWait: isBlocked = true
+        case .done, .ended: delivery = .ended
+        case .mustWait: delivery = .blocked
         case .failed: return sinkHasFailed()
         }
         return nil
@@ -148,7 +173,7 @@ final class RelayDirection {
             discarded += buffer.count
             pool.put(buffer)
         }
-        (buffer, pipe, isBlocked) = (nil, nil, false)
+        (buffer, pipe, delivery) = (nil, nil, .accepted)
         (maySplice, splices) = (false, 0)
     }
 }

@@ -2,38 +2,58 @@ internal import RunLoopKit
 
 /// The state machine that decides when a datagram socket receives and sends. Makes no system calls.
 struct DatagramMachine {
+    /// The taker of the datagrams.
+    private enum Taker {
+        case handler
+        /// Tasks take the datagrams, of which one may be waiting.
+        case tasks(isAwaited: Bool)
+    }
+
+    /// The system, which takes the datagrams to send.
+    private enum Sink {
+        case accepting
+        /// The system accepts no more for now, and reports when it does.
+        case blocked
+        /// Sending pauses for a full receiver, whose free room the system does not report.
+        case pausing
+    }
+
     /// The maximum number of bytes that may wait to be sent.
     private let mostWaiting: Int
-    private let isForTasks: Bool
+    private var taker: Taker
 
     private(set) var isClosed = false
     private var pauses = 0
-    /// True while a task waits for a datagram.
-    var isAwaited = false
     /// The number of bytes waiting to be sent.
     private(set) var waiting = 0
-    /// True if the system accepts no more for now.
-    private(set) var isBlocked = false
-    /// True while sending pauses for a full receiver, whose free room the system does not report.
-    private(set) var isPausing = false
+    private var sink = Sink.accepting
     /// True if a datagram has been refused since the last drain.
     private var isFull = false
 
     init(mostWaiting: Int, isForTasks: Bool) {
-        (self.mostWaiting, self.isForTasks) = (mostWaiting, isForTasks)
+        (self.mostWaiting, taker) = (mostWaiting, isForTasks ? .tasks(isAwaited: false) : .handler)
     }
 
     /// The events for which to watch the descriptor.
     var interest: DescriptorEvents {
         var events: DescriptorEvents = wantsInput ? .readable : []
-        if isBlocked && !isPausing && !isClosed { events.insert(.writable) }
+        if sink == .blocked && !isClosed { events.insert(.writable) }
         return events
     }
 
     // MARK: Receiving
 
     /// True if a handler or a task is ready to receive a datagram.
-    var wantsInput: Bool { !isClosed && pauses == 0 && (!isForTasks || isAwaited) }
+    var wantsInput: Bool {
+        if case .tasks(isAwaited: false) = taker { return false }
+        return !isClosed && pauses == 0
+    }
+
+    /// Notes that a task begins to wait for a datagram, or no longer waits.
+    mutating func setAwaited(_ isAwaited: Bool) {
+        if case .handler = taker { return assertionFailure("a task waits for the datagrams of a handler") }
+        taker = .tasks(isAwaited: isAwaited)
+    }
 
     mutating func pause() { pauses += 1 }
 
@@ -45,6 +65,9 @@ struct DatagramMachine {
     }
 
     // MARK: Sending
+
+    /// True if the system accepts no more for now.
+    var isBlocked: Bool { sink != .accepting }
 
     /// True if nothing waits to be sent and the system accepts datagrams.
     var isIdle: Bool { waiting == 0 && !isBlocked && !isClosed }
@@ -71,10 +94,10 @@ struct DatagramMachine {
     /// - Parameter reportsEnd: whether the descriptor becomes writable when the system accepts datagrams again.
     mutating func block(reportsEnd: Bool) {
         assert(!isClosed, "a closed socket waits to send")
-        (isBlocked, isPausing) = (true, !reportsEnd)
+        sink = reportsEnd ? .blocked : .pausing
     }
 
-    mutating func unblock() { (isBlocked, isPausing) = (false, false) }
+    mutating func unblock() { sink = .accepting }
 
     /// Returns whether to notify a refused sender of room: once, when the queue is at most half full.
     mutating func drains() -> Bool {

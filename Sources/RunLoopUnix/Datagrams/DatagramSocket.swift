@@ -50,6 +50,15 @@ public final class DatagramSocket {
     /// A Boolean value that indicates whether the socket is open.
     public var isOpen: Bool { !machine.isClosed }
 
+    /// The passing on of received datagrams.
+    private enum Delivery {
+        case none
+        /// A posted call is to pass them on.
+        case posted
+        /// The receive handler is being called: a run nested in it delivers nothing.
+        case running
+    }
+
     let loop: RunLoop
     let system: any SystemCalls
     private let options: Options
@@ -66,10 +75,7 @@ public final class DatagramSocket {
     private var retry: Timer?
     /// The received datagrams that have not been passed on.
     private var area: DatagramArea?
-    /// True while a posted call is to pass these datagrams on.
-    private var deliversLater = false
-    /// Set while the receive handler is called: a run nested in it delivers nothing.
-    private var isDelivering = false
+    private var delivery = Delivery.none
     private var queue: DatagramQueue
     /// The number of nested scopes that gather datagrams to send together.
     private var gatherings = 0
@@ -206,7 +212,7 @@ public final class DatagramSocket {
     }
 
     private func watch() {
-        source?.events = isDelivering ? machine.interest.subtracting(.readable) : machine.interest
+        source?.events = delivery == .running ? machine.interest.subtracting(.readable) : machine.interest
     }
 
     // MARK: Receiving
@@ -214,8 +220,8 @@ public final class DatagramSocket {
     /// Receives datagrams up to the budget of a pass; for tasks, one batch.
     private func receiveSome() {
         // In a run nested in the receive handler, the socket waits until the handler returns.
-        guard !isDelivering else { return watch() }
-        guard !deliversLater else { return }
+        guard delivery != .running else { return watch() }
+        guard delivery != .posted else { return }
         var budget = deliver(atMost: options.budget)
         var isFirst = true
         while budget > 0, area == nil, machine.wantsInput {
@@ -258,18 +264,18 @@ public final class DatagramSocket {
     ///
     /// - Returns: the number of datagrams that the pass may still deliver.
     private func deliver(atMost budget: Int) -> Int {
-        guard let area, !isDelivering else { return budget }
+        guard let area, delivery != .running else { return budget }
         guard let handler else {
             reception?.end()
             return 0
         }
         var left = budget
-        isDelivering = true
+        delivery = .running
         while left > 0, machine.wantsInput, let slot = area.next() {
             handler(self, Span(_unsafeBytes: slot.content), header(of: slot))
             left -= 1
         }
-        isDelivering = false
+        delivery = .none
         letGo(area)
         if left < budget { batchHandler?() }
         return left
@@ -277,11 +283,11 @@ public final class DatagramSocket {
 
     /// Passes on already received datagrams, which the descriptor does not report, in the next pass.
     private func deliverLater() {
-        guard machine.wantsInput, area != nil, !deliversLater, !isDelivering else { return }
-        deliversLater = true
+        guard machine.wantsInput, area != nil, delivery == .none else { return }
+        delivery = .posted
         loop.perform(at: loop.now, inModes: modes, label: Self.deliveryLabel, origin: origin) { [weak self] in
             guard let self else { return }
-            deliversLater = false
+            delivery = .none
             sendTogether { _ = deliver(atMost: options.budget) }
             if handler != nil { deliverLater() }
         }
@@ -506,7 +512,7 @@ public final class DatagramSocket {
     }
 
     func setAwaited(_ isAwaited: Bool) {
-        machine.isAwaited = isAwaited
+        machine.setAwaited(isAwaited)
         watch()
     }
 

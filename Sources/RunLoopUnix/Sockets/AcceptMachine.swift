@@ -37,6 +37,21 @@ struct AcceptMachine: ~Copyable {
         case closed
     }
 
+    /// The taker of the connections.
+    private enum Taker {
+        case handler
+        /// Tasks take the connections.
+        case tasks(Wait)
+    }
+
+    private enum Wait {
+        case none
+        /// A task waits for a connection.
+        case awaited
+        /// Connections stay in the system's queue until a task waits.
+        case parked
+    }
+
     /// The number of consecutive failures of single connections after which the listener pauses.
     static let mostFailures = 64
 
@@ -44,7 +59,7 @@ struct AcceptMachine: ~Copyable {
     /// The maximum number of connections that wait in the system's queue.
     private let backlog: Int
     private let pause: Duration
-    private let isForTasks: Bool
+    private var taker: Taker
     private var state = State.idle
     private var window: RateWindow?
     private var peers: PeerWindows?
@@ -53,10 +68,6 @@ struct AcceptMachine: ~Copyable {
     private var now = RunLoop.Instant.distantPast
     /// The number of looks at the queue of connections since the descriptor became ready.
     private var looks = 0
-    /// True while a task waits for a connection.
-    private var isAwaited = false
-    /// True while connections stay in the system's queue until a task waits.
-    private var isParked = false
     private var isPausing = false
     /// True if all waiting connections are accepted now, because the listener is about to close.
     private var isFinishing = false
@@ -75,13 +86,15 @@ struct AcceptMachine: ~Copyable {
         budget = options.budget
         backlog = Int(options.backlog)
         pause = max(options.pause, .milliseconds(1))
-        self.isForTasks = isForTasks
+        taker = isForTasks ? .tasks(.none) : .handler
         window = options.rateLimit.map { RateWindow($0) }
         peers = options.peerRateLimit.map { PeerWindows(limit: $0) }
     }
 
     /// True if the descriptor must be watched.
     var isWatching: Bool { isOpenToConnections && !isParked && !isPausing && !isClosed }
+
+    private var isParked: Bool { if case .tasks(.parked) = taker { true } else { false } }
 
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
@@ -105,10 +118,10 @@ struct AcceptMachine: ~Copyable {
         }
     }
 
-    /// Decides whether to accept another connection.
     /// Indicates whether the answer to a call of `accept` is expected; for assertions.
     private var isAccepting: Bool { if case .accepting = state { true } else { false } }
 
+    /// Decides whether to accept another connection.
     private mutating func look() -> Action? {
         state = .idle
         // Linux lets one more connection wait than the backlog says.
@@ -116,8 +129,8 @@ struct AcceptMachine: ~Copyable {
         looks += 1
         // Only at the first look is a connection certain to wait; later, the task may wait again before the next pass.
         let isFirst = looks == 1
-        if isForTasks && !isAwaited && !isFinishing {
-            isParked = isFirst
+        if case .tasks(let wait) = taker, wait != .awaited, !isFinishing {
+            taker = .tasks(isFirst ? .parked : .none)
             return nil
         }
         if let end = window?.end(at: now) {
@@ -147,7 +160,7 @@ struct AcceptMachine: ~Copyable {
         if isWelcome {
             _ = window?.take(at: now)
             accepted += 1
-            isAwaited = false
+            awaitEnds()
         } else {
             turnedAway += 1
         }
@@ -191,13 +204,13 @@ struct AcceptMachine: ~Copyable {
 
     /// Notes that a task begins to wait for a connection.
     mutating func awaitBegins() {
-        assert(isForTasks, "a task waits for the connections of a handler")
-        (isAwaited, isParked) = (true, false)
+        if case .handler = taker { return assertionFailure("a task waits for the connections of a handler") }
+        taker = .tasks(.awaited)
     }
 
     /// Notes that the task no longer waits.
     mutating func awaitEnds() {
-        isAwaited = false
+        if case .tasks(.awaited) = taker { taker = .tasks(.none) }
     }
 
     mutating func close() {

@@ -204,14 +204,14 @@ struct RelayTests {
         for size in [10, 16 * 1024 - 1, 16 * 1024] + Array(repeating: 10, count: 40) + [64 * 1024, 10] {
             let piece = Self.pattern.prefix(size)
             source.send(piece)
-            direction.mayRead = true
+            direction.sourceIsReady()
             #expect(direction.move() == nil)
             #expect(areSame(Array(sink.receiveBytes() ?? []), Array(piece)))
             pipes.append(direction.pipe != nil)
         }
         #expect(pipes == [false, false, false] + Array(repeating: true, count: 42))
         source.end()
-        direction.mayRead = true
+        direction.sourceIsReady()
         #expect(direction.move() == nil && direction.hasEnded && sink.hasEnded())
     }
 
@@ -233,11 +233,11 @@ struct RelayTests {
             #expect(sink.receiveBytes()?.count == size)
             sink.close()
             source.send(Self.pattern.prefix(size))
-            direction.mayRead = true
+            direction.sourceIsReady()
             #expect(direction.move() == nil)
             #expect((direction.sinkFailure as? SystemError)?.errno == EPIPE && !direction.hasEnded)
             source.end()
-            direction.mayRead = true
+            direction.sourceIsReady()
             #expect(direction.move() == nil && direction.hasEnded)
         }
     }

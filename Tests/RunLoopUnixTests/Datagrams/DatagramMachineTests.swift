@@ -59,9 +59,10 @@ struct DatagramMachineTests {
             case 6:
                 #expect(machine.resume() == (model.pauses > 0), "seed \(seed)")
                 model.pauses = max(0, model.pauses - 1)
-            default:
+            case 7 where model.isForTasks:
                 model.isAwaited.toggle()
-                machine.isAwaited = model.isAwaited
+                machine.setAwaited(model.isAwaited)
+            default: break
             }
             #expect(machine.interest == model.interest && machine.waiting == model.total, "seed \(seed)")
             #expect(machine.isIdle == (model.total == 0 && !model.isBlocked), "seed \(seed)")
