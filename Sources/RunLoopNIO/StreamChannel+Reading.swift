@@ -64,9 +64,9 @@ extension StreamChannel {
     // The channel keeps the same stream while it is live.
     private func readSome(from stream: any ByteStream) {
         let group = loopOfChannel.flushGroup
-        (isReading, sendsNextFlush) = (true, group.isFresh)
+        reading = .running(sendsNextFlush: group.isFresh)
         readAndReport(from: stream)
-        isReading = false
+        reading = .none
         group.channelWasRead(on: loopOfChannel.loop)
         if isLive { updateInterest(in: stream) }
     }
@@ -106,7 +106,7 @@ extension StreamChannel: StreamOwner {
             isBlocked = false
             flushNow()
             // The stream could not accept the end earlier.
-            if outputClosing != nil, writes.isEmpty, isLive { endOutput(stream) }
+            if isOutputClosing, writes.isEmpty, isLive { endOutput(stream) }
         }
         // A handler is running the loop, and gets more input after it returns.
         if isReading, isLive { return stream.interest = isBlocked ? .writable : [] }

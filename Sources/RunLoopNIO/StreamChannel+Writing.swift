@@ -9,12 +9,12 @@ extension StreamChannel {
     /// - Returns: `false` if the output must be sent at once, because it is the first, or because a handler would
     ///   notice the delay.
     func deferFlush() -> Bool {
-        guard isReading else { return false }
+        guard case .running(let sendsNextFlush) = reading else { return false }
         guard !sendsNextFlush else {
-            sendsNextFlush = false
+            reading = .running(sendsNextFlush: false)
             return false
         }
-        guard !writes.hasPromises, knownWritability, outputClosing == nil, writes.bytes < Self.mostDeferred else {
+        guard !writes.hasPromises, knownWritability, !isOutputClosing, writes.bytes < Self.mostDeferred else {
             return false
         }
         if !isDeferred { isDeferred = loopOfChannel.flushGroup.add(self) }
@@ -36,7 +36,7 @@ extension StreamChannel {
         while isOpen, writes.hasFlushed, !isBlocked {
             let progress = flushOnce(to: stream)
             if progress == .failed { return outputHasFailed() }
-            let endsOutput = outputClosing != nil
+            let endsOutput = isOutputClosing
             if !knownWritability, isWritable {
                 knownWritability = true
                 pipeline.syncOperations.fireChannelWritabilityChanged()
@@ -107,9 +107,9 @@ extension StreamChannel {
         case .mustWait: isBlocked = true
         case .failed: outputHasFailed()
         case .done, .ended:
-            let promise = outputClosing ?? nil
-            (outputClosing, isOutputShut) = (nil, true)
-            promise?.succeed(())
+            let former = output
+            output = .shut
+            if case .closing(let promise) = former { promise?.succeed(()) }
             pipeline.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
         }
     }
