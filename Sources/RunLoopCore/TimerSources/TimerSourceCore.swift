@@ -361,6 +361,7 @@ extension TimerSourceCore {
         // Not under the lock: releasing the last reference takes the lock too.
         let source = source
         let callout = withLock { Self.begin(&$0, at: now, isAbandoned: source == nil) }
+        let isCalled = callout != nil
         switch callout {
         case .event(let handler):
             if loop.trace != nil {
@@ -375,7 +376,7 @@ extension TimerSourceCore {
         }
         let unneeded = withLock { state in
             // Without a callout, another thread of the pool may be delivering by now.
-            if callout != nil {
+            if isCalled {
                 assert(state.delivery == .running, "a delivery ends twice")
                 state.delivery = .none
             }
@@ -383,7 +384,7 @@ extension TimerSourceCore {
         }
         change { _ in true }
         withExtendedLifetime((unneeded, source)) {}
-        return callout != nil
+        return isCalled
     }
 
     private static func begin(_ state: inout State, at now: RunLoop.Instant, isAbandoned: Bool) -> Callout? {
@@ -410,6 +411,7 @@ extension TimerSourceCore {
 
     /// Takes references that are no longer needed: the handlers once the source is cancelled and done, and everything
     /// of a source that keeps itself once nothing is left to deliver.
+    @inline(__always)
     private static func takeUnneeded(_ state: inout State) -> Belongings {
         guard state.delivery != .running else { return Belongings() }
         let isOver = state.belongings.keeper != nil && state.schedule == nil
