@@ -99,7 +99,7 @@ public final class Countdown {
     }
 
     private func tellIgnored(_ why: String) {
-        loop.trace?(.ignored("the countdown (\(origin)) was resumed, but it \(why)"))
+        loop.emit(.ignored("the countdown (\(origin)) was resumed, but it \(why)"))
     }
 
     private func start(at date: RunLoop.Instant) {

@@ -122,7 +122,7 @@ extension Timeline.Stand {
 
     private func words(_ item: RunLoop.Dump.Item) -> String {
         // The place of a sleep is not in the user's code.
-        let what = item.kind == .sleep ? "a sleep" : RunLoop.words(item.kind, item.name, item.origin)
+        let what = item.kind == .sleep ? "a sleep" : item.kind.title(item.name, item.origin)
         return "\(what) of \(thread.name)"
     }
 }

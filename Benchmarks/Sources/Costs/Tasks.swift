@@ -1,7 +1,7 @@
 // The costs of tasks. In a file of its own, because declarations in main.swift are isolated to the main actor, and so
 // would be the tasks' closures.
 import Glibc
-import RunLoopKit
+@_spi(Ports) import RunLoopKit
 import RunLoopSimulation
 import RunLoopUnix
 
@@ -143,6 +143,15 @@ let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
         }
     ),
     (
+        "an echo by a connection's handler, with a watcher",
+        { loop, count in
+            let watcher = SilentWatcher()
+            loop.addWatcher(watcher)
+            echo(loop, count)
+            loop.removeWatcher(watcher)
+        }
+    ),
+    (
         "an echo by a task",
         { loop, count in
             let (server, peer) = sockets()
@@ -160,3 +169,9 @@ let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
         }
     ),
 ]
+
+/// Follows everything but the trace, and does nothing.
+private final class SilentWatcher: LoopWatcher {
+    var events: RunLoop.WatchedEvent.Groups { .activity }
+    func watch(_ event: RunLoop.WatchedEvent) {}
+}

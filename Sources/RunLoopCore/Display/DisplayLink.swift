@@ -280,7 +280,7 @@ public final class DisplayLink: RunLoop.TimedItem, FrameFollower {
         totalDroppedFrames += lost
         timestamp = schedule.frames.date(of: frame)
         targetTimestamp = schedule.frames.date(of: frame.saturatingAdding(schedule.divisor))
-        if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words)) }
+        loop.emit(.called(kind, name: name, origin: origin, words))
         let wasCalled = dispatch(in: loop) { block?(self) }
         let end = loop.recentTime()
         guard isValid else {

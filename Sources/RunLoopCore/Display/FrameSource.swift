@@ -104,7 +104,6 @@ public final class FrameSource {
     }
 
     private func tellAhead(_ timestamp: RunLoop.Instant, at now: RunLoop.Instant, in loop: RunLoop) {
-        guard loop.trace != nil else { return }
         loop.emit(
             .ignored("a frame was reported for \(timestamp), which is in the future; it counts for \(now)"))
     }

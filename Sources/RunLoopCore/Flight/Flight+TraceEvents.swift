@@ -6,69 +6,56 @@ extension Flight {
     /// the lateness of timers, the waiting blocks and jobs, and the bytes of connections. Times are the wall clock's,
     /// so that flights of several loops and processes fit together.
     public static func traceEvents(of flights: [Flight]) -> String {
-        var lines: [String] = []
-        var (arrows, arrowCount) = (FlightArrows(flights), 0)
+        var text = TimelineText()
+        var arrows = FlightArrows(flights)
         for (track, flight) in flights.enumerated() {
-            lines.append(
-                #"{"ph":"M","name":"thread_name","pid":\#(flight.process),"tid":\#(track),"args":{"name":\#(quoted(flight.loop))}}"#
-            )
+            text.addTrack(track, of: flight.process, named: flight.loop)
             let calls = flight.calls
-            lines += flight.traceEvents(of: calls, track)
-            lines += flight.counters(of: calls)
+            flight.add(calls, to: &text, on: track)
+            flight.addCounters(of: calls, to: &text)
             for arrow in arrows.arrows(to: calls, of: track) {
-                arrowCount += 1
-                let from = flights[arrow.from]
-                let begin = from.wallNanoseconds(arrow.begin)
+                let begin = flights[arrow.from].wallNanoseconds(arrow.begin)
                 let end = max(flight.wallNanoseconds(arrow.end), begin)
-                let both = #""id":\#(arrowCount),"name":"cause","cat":"cause","pid":\#(flight.process)"#
-                lines.append(#"{"ph":"s",\#(both),"tid":\#(arrow.from),"ts":\#(begin.inMicroseconds)}"#)
-                lines.append(#"{"ph":"f","bp":"e",\#(both),"tid":\#(track),"ts":\#(end.inMicroseconds)}"#)
+                text.addArrow("cause", of: flight.process, from: (arrow.from, begin), to: (track, end))
             }
         }
-        return "{\"traceEvents\":[\n" + lines.joined(separator: ",\n") + "\n]}\n"
+        return text.text
     }
 
     private func wallNanoseconds(_ time: RunLoop.Instant) -> Int64 { (wallTimeAtBegin + (time - begin)).nanoseconds }
 
-    private func microseconds(_ duration: Duration) -> String { duration.nanoseconds.inMicroseconds }
-
-    private func traceEvents(of calls: [Call], _ track: Int) -> [String] {
-        func line(_ name: String, _ kind: String, _ begin: RunLoop.Instant, _ duration: Duration, _ details: String)
-            -> String
-        {
-            let (time, length) = (wallNanoseconds(begin).inMicroseconds, microseconds(duration))
-            return #"{"ph":"X","name":\#(quoted(name)),"cat":"\#(kind)","pid":\#(process),"tid":\#(track),"#
-                + #""ts":\#(time),"dur":\#(length),"args":{\#(details)}}"#
-        }
+    /// Adds calls and sleeps.
+    private func add(_ calls: [Call], to text: inout TimelineText, on track: Int) {
         let end = entries.last?.time ?? begin
-        var lines = calls.map { call in
+        for call in calls {
             let handler = call.handler
-            let name = handler.map { $0.name ?? "\($0.kind)" } ?? "without a name"
-            var details = #""mode":\#(quoted(call.mode))"#
-            if let handler { details += #","kind":\#(quoted("\(handler.kind)")),"line":\#(quoted(handler.origin))"# }
-            if let task = call.task, task != 0 { details += #","task":\#(task)"# }
-            if let thread = call.cause?.thread { details += #","posted by":\#(quoted(thread))"# }
-            if let lateness = call.lateness { details += #","late µs":\#(microseconds(lateness))"# }
-            if call.duration == nil { details += #","state":"under way at the end""# }
-            return line(name, "call", call.begin, call.duration ?? end - call.begin, details)
+            var details: TimelineText.Details = [("mode", JSONText(call.mode))]
+            if let handler { details += [("kind", JSONText("\(handler.kind)")), ("line", JSONText(handler.origin))] }
+            if let task = call.task, task != 0 { details.append(("task", JSONText(task))) }
+            if let thread = call.cause?.thread { details.append(("posted by", JSONText(thread))) }
+            if let lateness = call.lateness {
+                details.append(("late µs", JSONText(microsecondsIn: lateness.nanoseconds)))
+            }
+            if call.duration == nil { details.append(("state", JSONText("under way at the end"))) }
+            text.addSlice(
+                handler.map { $0.name ?? "\($0.kind)" } ?? "without a name", "call", on: track, of: process,
+                at: wallNanoseconds(call.begin), lasting: (call.duration ?? end - call.begin).nanoseconds, details)
         }
         for entry in entries {
             guard case .slept(let duration, let reason) = entry.event else { continue }
-            lines.append(
-                line("sleep", "sleep", entry.time - duration, duration, #""woken by":\#(quoted("\(reason)"))"#))
+            text.addSlice(
+                "sleep", "sleep", on: track, of: process, at: wallNanoseconds(entry.time - duration),
+                lasting: duration.nanoseconds, [("woken by", JSONText("\(reason)"))])
         }
-        return lines
     }
 
-    private func counters(of calls: [Call]) -> [String] {
-        func line(_ name: String, _ time: RunLoop.Instant, _ values: String) -> String {
-            let (name, time) = (quoted("\(loop): \(name)"), wallNanoseconds(time).inMicroseconds)
-            return #"{"ph":"C","name":\#(name),"pid":\#(process),"ts":\#(time),"args":{\#(values)}}"#
+    private func addCounters(of calls: [Call], to text: inout TimelineText) {
+        func add(_ name: String, _ time: RunLoop.Instant, _ values: TimelineText.Details) {
+            text.addCounter("\(loop): \(name)", of: process, at: wallNanoseconds(time), values)
         }
-        var lines: [String] = []
         for call in calls {
             guard let lateness = call.lateness else { continue }
-            lines.append(line("lateness", call.begin, #""µs":\#(microseconds(lateness))"#))
+            add("lateness", call.begin, [("µs", JSONText(microsecondsIn: lateness.nanoseconds))])
         }
         var waiting: Set<Effect> = []
         var bytes: [Handler?: (received: Int, sent: Int)] = [:]
@@ -76,7 +63,7 @@ extension Flight {
         func count(_ change: Bool, at time: RunLoop.Instant) {
             guard change else { return }
             let jobs = waiting.count { $0.way == .task }
-            lines.append(line("waiting", time, #""blocks":\#(waiting.count - jobs),"jobs":\#(jobs)"#))
+            add("waiting", time, [("blocks", JSONText(waiting.count - jobs)), ("jobs", JSONText(jobs))])
         }
         for entry in entries {
             switch entry.event {
@@ -96,18 +83,11 @@ extension Flight {
                 let sum = bytes[connection]!
                 let name =
                     connection.map { "\($0.name ?? "connection") (\($0.origin))" } ?? "connections without a name"
-                lines.append(line("bytes of \(name)", entry.time, #""received":\#(sum.received),"sent":\#(sum.sent)"#))
+                add(
+                    "bytes of \(name)", entry.time,
+                    [("received", JSONText(sum.received)), ("sent", JSONText(sum.sent))])
             default: continue
             }
         }
-        return lines
-    }
-}
-
-extension Int64 {
-    /// This number of nanoseconds in microseconds with three decimals, as in Chrome's tracing.
-    @_spi(Ports) public var inMicroseconds: String {
-        let (whole, rest) = quotientAndRemainder(dividingBy: 1000)
-        return "\(whole)." + padded("\(rest.magnitude)", to: 3)
     }
 }

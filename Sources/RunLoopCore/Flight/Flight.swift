@@ -15,7 +15,7 @@ public struct Flight: Sendable {
         /// The file and line that made the handler, for example `Daemon/main.swift:12`.
         public let origin: String
 
-        public var description: String { "\(kind)" + (name.map { " \"\($0)\"" } ?? "") + " (\(origin))" }
+        public var description: String { kind.title(name, origin) }
     }
 
     /// The reason why a sleep of the loop has ended.

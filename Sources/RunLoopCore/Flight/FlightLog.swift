@@ -15,8 +15,6 @@ final class FlightLog {
     @exclusivity(unchecked) private var latenesses: (count: Int, sum: Int64)
     /// The time of the last event.
     @exclusivity(unchecked) private var last: RunLoop.Instant
-    /// Set if a sleep has begun whose end is not written yet.
-    @exclusivity(unchecked) var isAsleep = false
     /// Set if the recorder has gone. Connections may still refer to the log.
     @exclusivity(unchecked) private var isOver = false
     /// The connection that has moved bytes since the last event, which are not written yet: a handler that reads and
@@ -46,7 +44,7 @@ final class FlightLog {
     /// Notes that a handler is about to be called. The clock is not read: nothing but the loop itself has run since the
     /// last event, or since the pass read it.
     func callBegins(
-        _ callee: Callee, in mode: RunLoop.Mode, passTime: RunLoop.Instant,
+        _ callee: RunLoop.Callee, in mode: RunLoop.Mode, passTime: RunLoop.Instant,
         latenesses known: (count: Int, sum: Int64)
     ) {
         let lateness = lateness(of: callee.kind, after: known)
@@ -59,7 +57,7 @@ final class FlightLog {
     /// Notes a call of a source's handler, which has neither a date nor a number; `name` is the number of its name.
     @inline(__always)
     func callBegins(
-        _ callee: @autoclosure () -> Callee, name: UInt32, in mode: RunLoop.Mode, passTime: RunLoop.Instant
+        _ callee: @autoclosure () -> RunLoop.Callee, name: UInt32, in mode: RunLoop.Mode, passTime: RunLoop.Instant
     ) {
         callBegins(name, mode, passTime, FlightEvent.noLateness)
         FlightProbes.callBegins(callee(), nil)
@@ -111,7 +109,9 @@ final class FlightLog {
 
     /// Notes a sleep since the last event, until a source was ready.
     @inline(__always)
-    func wokeUp(in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: @autoclosure () -> Callee, name: UInt32) {
+    func wokeUp(
+        in mode: RunLoop.Mode, at now: RunLoop.Instant, by source: @autoclosure () -> RunLoop.Callee, name: UInt32
+    ) {
         let slept = wokeUp(.sleptUntilReady, name, mode, now)
         FlightProbes.sleepEnds(after: slept, by: "descriptor", source().name ?? "")
     }
@@ -139,7 +139,7 @@ final class FlightLog {
     }
 
     /// Notes that the innermost call, or the loop itself, has caused a call. The clock is not read.
-    func causes(_ callee: Callee) {
+    func causes(_ callee: RunLoop.Callee) {
         write(.caused, name: names.number(of: callee), value: Int64(bitPattern: callee.number))
         FlightProbes.posts(callee)
     }
@@ -149,7 +149,7 @@ final class FlightLog {
 
     // MARK: Bytes
 
-    func name(of callee: Callee) -> UInt32 { names.number(of: callee) }
+    func name(of callee: RunLoop.Callee) -> UInt32 { names.number(of: callee) }
 
     /// Notes that a connection has moved bytes, the first ones since the last event.
     @inline(__always)

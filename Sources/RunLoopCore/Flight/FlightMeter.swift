@@ -1,20 +1,28 @@
-/// Counts the bytes of a connection for a recorder. On the loop's thread.
+/// Counts the bytes of a connection for a recorder, and tells watchers of them. On the loop's thread.
 package final class FlightMeter {
     /// The descriptor, in the form of an event.
     let descriptor: UInt16
     let name: UInt32
-    private let log: FlightLog
+    private let log: FlightLog?
+    /// Unretained `log`: retaining it for each event would cost an echo 1 %.
+    private let flight: UnownedReference<FlightLog>?
+    /// Tells watchers of received and sent bytes.
+    private let report: ((_ received: Int, _ sent: Int) -> Void)?
     /// The bytes that are not written yet. Unchecked, like the state of the log.
     @exclusivity(unchecked) private var received: UInt32 = 0
     @exclusivity(unchecked) private var sent: UInt32 = 0
 
-    init(_ log: FlightLog, _ descriptor: Int32, _ callee: Callee) {
-        (self.log, self.descriptor) = (log, UInt16(clamping: descriptor))
-        name = log.name(of: callee)
+    init(
+        _ log: FlightLog?, _ descriptor: Int32, _ callee: RunLoop.Callee,
+        report: ((_ received: Int, _ sent: Int) -> Void)? = nil
+    ) {
+        (self.log, self.descriptor, self.report) = (log, UInt16(clamping: descriptor), report)
+        flight = log.map { UnownedReference($0) }
+        name = log?.name(of: callee) ?? 0
     }
 
     deinit {
-        log.willLose(self)
+        log?.willLose(self)
     }
 
     package func addInput(_ count: Int) {
@@ -32,7 +40,16 @@ package final class FlightMeter {
     @inline(never)
     private func addFirst(input: Int, output: Int) {
         (received, sent) = (UInt32(truncatingIfNeeded: input), UInt32(truncatingIfNeeded: output))
-        log.noteFirstBytes(of: self)
+        flight?.with { $0.noteFirstBytes(of: self) }
+        if report != nil { tell(input: input, output: output) }
+    }
+
+    /// Tells watchers at once. The log has the bytes at once as well: the next ones are first bytes again.
+    @inline(never)
+    private func tell(input: Int, output: Int) {
+        log?.willLose(self)
+        _ = takeBytes()
+        report?(input, output)
     }
 
     /// Takes the counted bytes, in the form of an event.

@@ -38,7 +38,7 @@ struct FlightNames {
     }
 
     @inline(__always)
-    mutating func number(of callee: Callee) -> UInt32 {
+    mutating func number(of callee: RunLoop.Callee) -> UInt32 {
         // Unsafe: strings with the same two words are equal. Comparing them as strings took four times as long, because
         // they were retained.
         let words = unsafeBitCast(callee.name, to: (UInt64, UInt64).self)
@@ -47,7 +47,7 @@ struct FlightNames {
     }
 
     @inline(never)
-    private mutating func findRecent(_ callee: Callee) -> UInt32 {
+    private mutating func findRecent(_ callee: RunLoop.Callee) -> UInt32 {
         let (code, bits) = (callee.kind.code, callee.origin.bits)
         // A task that belongs to no loop is recorded without its name, which is its number.
         let name = callee.kind == .executor ? nil : callee.name
@@ -64,7 +64,7 @@ struct FlightNames {
 
     @inline(never)
     private mutating func find(
-        _ callee: Callee, _ code: UInt8, _ name: String?, _ words: (UInt64, UInt64), _ place: Int
+        _ callee: RunLoop.Callee, _ code: UInt8, _ name: String?, _ words: (UInt64, UInt64), _ place: Int
     ) {
         let bits = callee.origin.bits
         let number = find(Key(kind: code, origin: bits, name: name), callee.origin)

@@ -3,7 +3,7 @@ internal import CShims
 /// The probes for bpftrace and SystemTap. Each checks whether it is watched, which is one load.
 enum FlightProbes {
     @inline(__always)
-    static func callBegins(_ makeCallee: @autoclosure () -> Callee, _ lateness: Int64?) {
+    static func callBegins(_ makeCallee: @autoclosure () -> RunLoop.Callee, _ lateness: Int64?) {
         if rlk_watches_call__begin() != 0 {
             let callee = makeCallee()
             withWords(of: callee) { rlk_probe_call__begin($0, $1, $2, callee.origin.line, callee.number) }
@@ -32,7 +32,7 @@ enum FlightProbes {
     }
 
     @inline(__always)
-    static func posts(_ callee: Callee) {
+    static func posts(_ callee: RunLoop.Callee) {
         if rlk_watches_post() != 0 {
             withWords(of: callee) { rlk_probe_post($0, $1, $2, callee.origin.line, callee.number) }
         }
@@ -41,7 +41,7 @@ enum FlightProbes {
     /// Calls `body` with the kind, the name and the file as C strings.
     @inline(never)
     private static func withWords(
-        of callee: Callee, _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>) -> Void
+        of callee: RunLoop.Callee, _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>) -> Void
     ) {
         callee.kind.rawValue.withCString { kind in
             (callee.name ?? "").withCString { name in callee.origin.file.withCString { body(kind, name, $0) } }

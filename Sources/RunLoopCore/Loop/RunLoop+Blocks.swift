@@ -17,14 +17,14 @@ extension RunLoop {
         checkThread()
         guard !modes.isEmpty else { return }
         let origin = Origin(file: file, line: line)
-        guard !isWatched else {
+        guard !isWatched(.effects) else {
             return blocks.append(Block(modes: modes, body: watchedPost({ _ in block() }, origin), origin: origin))
         }
         blocks.append(Block(modes: modes, body: { _ in block() }, origin: origin))
     }
 
     func hasBlocks(for mode: Mode) -> Bool {
-        !blocks.isEmpty && blocks.hasBlocks(for: mode, isCommon: commonModes.contains(mode))
+        !blocks.isEmpty && blocks.hasBlocks(for: mode, isCommon: modeTable.common.contains(mode))
     }
 
     /// The limits of a turn: other costs of a pass are negligible, and two turns fit in a frame of a 60th of a second.
@@ -36,7 +36,7 @@ extension RunLoop {
     /// runs all of them, because they were posted before the stop.
     func performBlocks(in mode: Mode) -> Bool {
         guard !blocks.isEmpty else { return false }
-        let isCommon = commonModes.contains(mode)
+        let isCommon = modeTable.common.contains(mode)
         if let block = blocks.popAlone(for: mode, isCommon: isCommon) {
             dispatch(Callee(.block, nil, block.origin)) { block.body(self) }
             statistics.blocks += 1
@@ -52,7 +52,7 @@ extension RunLoop {
         var turn = Turn()
         while let block = batch.popFirst() {
             dispatch(Callee(.block, nil, block.origin)) { block.body(self) }
-            if turn.isOver(in: self) && batch.count > 0 && !innermostRun!.isStopped { break }
+            if turn.isOver(in: self) && batch.count > 0 && !runs.innermost!.isStopped { break }
         }
         assert(batch.count < total, "a turn has run none of its blocks")
         statistics.blocks += total - batch.count

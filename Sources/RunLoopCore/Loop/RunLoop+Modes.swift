@@ -3,11 +3,11 @@ extension RunLoop {
     /// loop's thread, O(number of items).
     public func addCommonMode(_ mode: Mode) {
         checkThread()
-        guard !commonModes.contains(mode) else { return }
-        commonModes.insert(mode)
+        guard !modeTable.common.contains(mode) else { return }
+        modeTable.common.insert(mode)
         timers.addCommonMode(mode)
-        for item in allUntimedItems() where item.membership.isCommon {
-            item.setMembership(item.membership.joining(Modes(mode), common: commonModes), in: self)
+        for item in untimed.all where item.membership.isCommon {
+            item.setMembership(item.membership.joining(Modes(mode), common: modeTable.common), in: self)
         }
     }
 
@@ -16,13 +16,13 @@ extension RunLoop {
     func enrol(_ item: Item, _ modes: Modes) {
         guard admits(item), !modes.isEmpty else { return }
         guard !hasEnded else { return enrolTooLate(item, modes) }
-        item.setMembership(item.membership.joining(modes, common: commonModes), in: self)
+        item.setMembership(item.membership.joining(modes, common: modeTable.common), in: self)
     }
 
     /// Adds an item on behalf of one of the last jobs. It ends like the items that were there before.
     @inline(never)
     private func enrolTooLate(_ item: Item, _ modes: Modes) {
-        item.setMembership(item.membership.joining(modes, common: commonModes), in: self)
+        item.setMembership(item.membership.joining(modes, common: modeTable.common), in: self)
         item.withdraw(from: self)
         item.loopEnded()
     }
@@ -49,7 +49,7 @@ extension RunLoop {
     public func remove(_ item: Item, forMode modes: Modes) {
         checkThread(of: item)
         guard item.isIn(self), case let membership = item.membership, !membership.isEmpty else { return }
-        item.setMembership(membership.leaving(modes, common: commonModes), in: self)
+        item.setMembership(membership.leaving(modes, common: modeTable.common), in: self)
         if membership.isEverywhere, !modes.isEmpty, !modes.groups.contains(.every) {
             emit(.ignored("\(item) is in every mode, and stays in \(modes); remove it from .every"))
         }

@@ -9,17 +9,17 @@ extension RunLoop {
     /// Continues a pass at step 4 after a host slept for this loop.
     @inline(never)
     func passAfterHostsSleep() -> RunResult? {
-        flight?.with { $0.isAsleep = true }
+        if isWatched(.sleeps) { watching.isAsleep = true }
         return pass(afterHostsSleep: true)
     }
 
     // Inlined, so that a pass of the loop's own has no trace of a host's.
     @inline(__always)
     private func pass(afterHostsSleep: Bool) -> RunResult? {
-        let run = innermostRun!
+        let run = runs.innermost!
         let mode = run.mode
         assert(mail.isEmpty, "mail was collected that has not been opened")
-        isWakeUpPending = false
+        runs.isWakeUpPending = false
         statistics.passes += 1
         var (didWork, handledSource) = (false, false)
 
@@ -50,7 +50,7 @@ extension RunLoop {
         if ready.isEmpty {
             if !parked.isEmpty { unpark(for: mode) }
             sleeps = wakeTime != nil && mailbox.fallAsleep()
-            if sleeps && isWatched { watchedSleepBegins(until: wakeTime!) }
+            if sleeps && isWatched(.sleeps) { watchedSleepBegins(in: mode, until: wakeTime!) }
             outcome = driver.wait(until: sleeps ? wakeTime! : .distantPast, into: ready)
             if sleeps { mailbox.wakeUp() }
         }
@@ -63,8 +63,8 @@ extension RunLoop {
         collectMail()
         let now = driver.now
         (freshTime, passTime) = (now, now)
-        if slept && isWatched { watchedWakeUp(in: mode, at: now) }
-        let mark = timers.beginPass(isOutermost: outerRuns.isEmpty)
+        if slept && isWatched(.sleeps) { watchedWakeUp(in: mode, at: now) }
+        let mark = timers.beginPass(isOutermost: runs.outer.isEmpty)
 
         // 7. Fire timers due at that reading, straight from the queue: a nested run may have fired some in between.
         var fired = 0
@@ -82,12 +82,12 @@ extension RunLoop {
         if !blocks.isEmpty && performBlocks(in: mode) { didWork = true }
         didWork = didWork || handledSource || fired > 0
 
-        assert(innermostRun?.number == run.number, "the pass is of another run than the innermost one")
+        assert(runs.innermost?.number == run.number, "the pass is of another run than the innermost one")
         // 9. Leave? In CFRunLoop's order.
         if handledSource && run.returnsAfterSource { return .handledSource }
         if run.isPoll || hasReached(run.limit, passTime: now, didWork: didWork) { return .timedOut }
         if outcome == .starved && !didWork { return .starved }
-        if innermostRun!.isStopped { return .stopped }
+        if runs.innermost!.isStopped { return .stopped }
         return isEmpty(mode) && !mailbox.hasMail ? .finished : nil
     }
 
@@ -100,7 +100,7 @@ extension RunLoop {
 
     /// Returns the date until which to sleep; `nil` if there is something to do at once, or nothing to wait for.
     private func wakeTime(in mode: Mode, until limit: Instant) -> Instant? {
-        guard !innermostRun!.isStopped, !isWakeUpPending, ready.isEmpty, !mailbox.hasMail else { return nil }
+        guard !runs.innermost!.isStopped, !runs.isWakeUpPending, ready.isEmpty, !mailbox.hasMail else { return nil }
         guard blocks.isEmpty || !hasBlocks(for: mode) else { return nil }
         let deadline = timers.nextDeadline(in: mode)
         guard deadline != nil || !isEmpty(mode) else { return nil }

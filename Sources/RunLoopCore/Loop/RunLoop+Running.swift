@@ -26,7 +26,7 @@ extension RunLoop {
         in mode: Mode, until limit: Instant = .distantFuture, returnAfterSourceHandled: Bool = false
     ) -> RunResult {
         if let result = activate(mode, until: limit, returnsAfterSource: returnAfterSourceHandled) { return result }
-        if trace != nil { tellOfEmptyRun(in: mode, until: limit) }
+        if isTraced { tellOfEmptyRun(in: mode, until: limit) }
         return .finished
     }
 
@@ -101,14 +101,14 @@ extension RunLoop {
     func runForHost(in mode: Mode, afterSleep: Bool, isAnnounced: inout Bool) -> RunResult {
         let stopsAfterOnePass = beginRun(in: mode, until: .distantPast, returnsAfterSource: false)
         callsBegin(in: mode)
-        if !innermostRun!.isStopped {
-            if stopsAfterOnePass { innermostRun!.isStopped = true }
+        if !runs.innermost!.isStopped {
+            if stopsAfterOnePass { runs.innermost!.isStopped = true }
             if isAnnounced && !afterSleep { notify(.afterWaiting, in: mode) }
             _ = afterSleep ? passAfterHostsSleep() : pass()
         }
-        isAnnounced = observerCount > 0 && announceHostsSleep(in: mode)
+        isAnnounced = untimed.observerCount > 0 && announceHostsSleep(in: mode)
         let result: RunResult =
-            innermostRun!.isStopped ? .stopped : isEmpty(mode) && !mailbox.hasMail ? .finished : .timedOut
+            runs.innermost!.isStopped ? .stopped : isEmpty(mode) && !mailbox.hasMail ? .finished : .timedOut
         callsEnd(in: mode, result, forHost: true)
         endRun()
         return result
@@ -118,7 +118,7 @@ extension RunLoop {
     /// place.
     @inline(never)
     private func announceHostsSleep(in mode: Mode) -> Bool {
-        guard !innermostRun!.isStopped, !mailbox.hasMail, dateOfWork(in: mode) > recentTime() else { return false }
+        guard !runs.innermost!.isStopped, !mailbox.hasMail, dateOfWork(in: mode) > recentTime() else { return false }
         notify(.beforeTimers, in: mode)
         notify(.beforeSources, in: mode)
         notify(.beforeWaiting, in: mode)
@@ -142,31 +142,31 @@ extension RunLoop {
     private func beginRun(in mode: Mode, until limit: Instant, returnsAfterSource: Bool) -> Bool {
         checkThread()
         freshTime = nil
-        if let innermostRun { nest(innermostRun) }
-        lastActivationNumber += 1
-        innermostRun = Activation(
+        if let run = runs.innermost { nest(run) }
+        runs.lastNumber += 1
+        runs.innermost = Activation(
             mode: mode, limit: limit, isPoll: hasCome(limit), returnsAfterSource: returnsAfterSource,
-            number: lastActivationNumber)
+            number: runs.lastNumber)
         innermostRunChanged()
         collectMail()
-        let stopsAfterOnePass = innermostRun!.isStopped || isStopPending || isEnding
-        innermostRun!.isStopped = false
-        isStopPending = false
+        let stopsAfterOnePass = runs.innermost!.isStopped || runs.isStopPending || isEnding
+        runs.innermost!.isStopped = false
+        runs.isStopPending = false
         return stopsAfterOnePass
     }
 
     @inline(__always)
     private func endRun() {
-        assert(innermostRun != nil, "a run ends that has not begun")
-        innermostRun = outerRuns.isEmpty ? nil : outerRuns.removeLast()
+        assert(runs.innermost != nil, "a run ends that has not begun")
+        runs.innermost = runs.outer.isEmpty ? nil : runs.outer.removeLast()
         innermostRunChanged()
     }
 
     @inline(__always)
     private func makePasses(in mode: Mode, atMostOne: Bool) -> RunResult {
         callsBegin(in: mode)
-        var result: RunResult? = innermostRun!.isStopped ? .stopped : nil
-        if atMostOne { innermostRun!.isStopped = true }
+        var result: RunResult? = runs.innermost!.isStopped ? .stopped : nil
+        if atMostOne { runs.innermost!.isStopped = true }
         while result == nil { result = pass() }
         callsEnd(in: mode, result!, forHost: false)
         return result!
@@ -174,50 +174,38 @@ extension RunLoop {
 
     @inline(__always)
     private func callsBegin(in mode: Mode) {
-        if isWatched { watchedRunBegins(in: mode) }
-        if trace != nil { traceBegin(of: mode) }
+        if isWatched([.calls, .trace]) { watchedRunBegins(in: mode) }
         notify(.entry, in: mode)
     }
 
     @inline(__always)
     private func callsEnd(in mode: Mode, _ result: RunResult, forHost: Bool) {
         notify(.exit, in: mode)
-        if trace != nil { traceEnd(of: mode, result) }
-        if isUseWatched { watchedRunEnds(in: mode, forHost: forHost) }
+        if isWatched([.calls, .trace, .uses]) { watchedRunEnds(in: mode, result, forHost: forHost) }
     }
 
     @inline(never)
     private func nest(_ run: Activation) {
         require(
-            outerRuns.count < Self.deepestNesting,
+            runs.outer.count < Self.deepestNesting,
             "\(Self.deepestNesting) runs of a loop are nested in another, each in a callback of the one before; "
                 + "let a callback return before it is called again, or end its run")
-        assert(run.number > outerRuns.last?.number ?? 0, "a run is nested in a later one")
-        outerRuns.append(run)
+        assert(run.number > runs.outer.last?.number ?? 0, "a run is nested in a later one")
+        runs.outer.append(run)
     }
 
     /// Ends a run in an empty mode, without calling any observer.
     @inline(never)
     private func foundEmpty(_ mode: Mode) -> RunResult? {
-        if trace != nil && outerRuns.isEmpty { tellOfModesNeverRun(after: mode) }
+        if isTraced && runs.outer.isEmpty { tellOfModesNeverRun(after: mode) }
         lookForUnservedMainActor()
         return nil
     }
 
-    private func traceBegin(of mode: Mode) {
-        noteTracedRun(in: mode)
-        emit(.runBegan(mode))
-    }
-
-    private func traceEnd(of mode: Mode, _ result: RunResult) {
-        emit(.runEnded(mode, result))
-        if result == .finished && outerRuns.isEmpty { tellOfModesNeverRun(after: mode) }
-    }
-
     @inline(__always)
     private func innermostRunChanged() {
-        mailbox.activation.store(innermostRun?.number ?? 0, ordering: .releasing)
-        timers.notesJoins = innermostRun != nil
+        mailbox.activation.store(runs.innermost?.number ?? 0, ordering: .releasing)
+        timers.notesJoins = runs.innermost != nil
     }
 
     /// Returns whether a limit is not later than now. The clock is not read if that makes no difference.
@@ -228,7 +216,7 @@ extension RunLoop {
     /// Returns whether no timer, source or block is in `mode`, so that a run would end at once. On the loop's thread.
     @inline(__always)
     func isEmpty(_ mode: Mode) -> Bool {
-        if isKeptAlive(mode) { return false }
+        if modeTable.isKeptAlive(mode) { return false }
         return !timers.hasMembers(in: mode) && (blocks.isEmpty || !hasBlocks(for: mode))
     }
 
@@ -253,25 +241,12 @@ extension RunLoop {
         for request in requests {
             switch request {
             case .urgent(let block): block(self)
-            case .stop(let number): stop(activation: number)
-            case .wakeUp: isWakeUpPending = true
+            case .stop(let number): runs.stop(number)
+            case .wakeUp: runs.isWakeUpPending = true
             }
         }
         freshTime = nil
         requests.removeAll(keepingCapacity: requests.count < 1024)
         if mail.requests.isEmpty { swap(&requests, &mail.requests) }
-    }
-
-    /// Ends the run that was the innermost one when another thread asked, or else the present innermost one, or the
-    /// next one.
-    private func stop(activation number: UInt64) {
-        if let index = outerRuns.lastIndex(where: { $0.number == number }) {
-            assert(innermostRun != nil, "runs are nested in none")
-            outerRuns[index].isStopped = true
-        } else if innermostRun != nil {
-            innermostRun!.isStopped = true
-        } else {
-            isStopPending = true
-        }
     }
 }

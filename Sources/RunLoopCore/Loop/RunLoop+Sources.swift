@@ -5,14 +5,14 @@ extension RunLoop {
     @discardableResult
     @inline(__always)
     func notify(_ activity: Activity, in mode: Mode) -> Bool {
-        guard observerCount > 0, observedActivities(in: mode).contains(activity) else { return false }
+        guard untimed.observerCount > 0, modeTable.observedActivities(in: mode).contains(activity) else { return false }
         callObservers(of: activity, in: mode)
         return true
     }
 
     private func callObservers(of activity: Activity, in mode: Mode) {
-        if activity == .afterWaiting && isWatched { watchedSleepEnds(in: mode) }
-        for item in state(of: mode).observers where item.observedActivities.contains(activity) {
+        if activity == .afterWaiting && isWatched(.sleeps) { watchedSleepEnds(in: mode) }
+        for item in modeTable.state(of: mode).observers where item.observedActivities.contains(activity) {
             item.observe(activity, in: self)
         }
     }

@@ -34,19 +34,21 @@ extension RunLoop {
         fileprivate init(_ loop: RunLoop, _ mode: Mode) {
             self.loop = loop
             require(
-                loop.useHandler == nil, "a run loop has one host at a time; release the guest of the other one first")
+                loop.watching.useHandler == nil,
+                "a run loop has one host at a time; release the guest of the other one first")
             // The loop is about to change: the host is to look.
-            loop.useHandler = { [unowned self] in
+            let handler = { [unowned self] in
                 awake()
                 if !self.loop.hasEnded { self.loop.driver.setAlarm(to: .distantPast) }
             }
+            loop.follow { $0.useHandler = handler }
             prepareWait(in: mode)
         }
 
         deinit {
             awake()
-            loop.useHandler = nil
-            loop.hostWait = nil
+            loop.follow { $0.useHandler = nil }
+            loop.runs.hostWait = nil
         }
 
         /// The descriptor that a host polls for reading, by level; readable when ``run(in:)`` has something to do.
@@ -73,7 +75,7 @@ extension RunLoop {
         @available(*, noasync, message: "a run loop blocks its thread; call this from the host's loop")
         @discardableResult
         public func run(in mode: Mode = .default) -> RunResult {
-            let hasSlept = loop.noticesUse && mode == loop.hostWait?.mode
+            let hasSlept = loop.owner.noticesUse && mode == loop.runs.hostWait?.mode
             awake()
             guard !loop.hasEnded else { return .finished }
             // A copy: a handler may run the guest again.
@@ -99,7 +101,8 @@ extension RunLoop {
         public func prepare(in mode: Mode = .default) -> Instant {
             // The last preparation may still hold. The cancellation of a delayed call is not noticed as a use.
             let holds =
-                loop.isUnused && mode == loop.hostWait?.mode && !loop.hasMail && loop.nextDeadline(in: mode) == date
+                loop.isUnused && mode == loop.runs.hostWait?.mode && !loop.hasMail
+                && loop.nextDeadline(in: mode) == date
             if !holds { prepareWait(in: mode) }
             // The date of the alarm may have passed.
             return loop.hasCome(date) ? .distantPast : date
@@ -108,16 +111,16 @@ extension RunLoop {
         private func prepareWait(in mode: Mode) {
             awake()
             guard !loop.hasEnded else { return date = .distantFuture }
-            loop.hostWait = (mode, loop.innermostRun?.number)
+            loop.runs.hostWait = (mode, loop.runs.innermost?.number)
             date = loop.dateOfWork(in: mode)
             if date != .distantPast, !loop.mailbox.fallAsleep() { date = .distantPast }
             assert(date != .distantPast || !loop.mailbox.isAsleep, "a loop with work to do is said to sleep")
             loop.driver.setAlarm(to: date)
-            loop.noticesUse = date != .distantPast
+            loop.owner.noticesUse = date != .distantPast
         }
 
         private func awake() {
-            loop.noticesUse = false
+            loop.owner.noticesUse = false
             loop.checkThread()
             loop.mailbox.wakeUp()
         }
@@ -138,7 +141,7 @@ extension RunLoop {
     /// work now.
     func dateOfWork(in mode: Mode) -> Instant {
         if !parked.isEmpty { unpark(for: mode) }
-        if !ready.isEmpty || hasBlocks(for: mode) || isStopPending { return .distantPast }
+        if !ready.isEmpty || hasBlocks(for: mode) || runs.isStopPending { return .distantPast }
         if !signals.isEmpty, signals.hasDue(where: { canServe($0, in: mode) }) { return .distantPast }
         return nextDeadline(in: mode)
     }
@@ -146,8 +149,8 @@ extension RunLoop {
     /// The mode in which the thread is now: the mode of the host's wait, also if a handler has begun it, or of the
     /// innermost run; `nil` without either.
     var modeOfThread: Mode? {
-        if let hostWait, hostWait.run == innermostRun?.number { return hostWait.mode }
-        return innermostRun?.mode
+        if let hostWait = runs.hostWait, hostWait.run == runs.innermost?.number { return hostWait.mode }
+        return runs.innermost?.mode
     }
 
     private func nextDeadline(in mode: Mode) -> Instant { timers.nextDeadline(in: mode) ?? .distantFuture }

@@ -70,7 +70,7 @@ extension RunLoop {
         }
 
         /// The item's kind, name and place of creation, for example `timer "poll" (Daemon/main.swift:12)`.
-        public final var description: String { "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))" }
+        public final var description: String { kind.title(name, origin) }
 
         final var loop: RunLoop? { home?.object }
 
@@ -117,7 +117,7 @@ extension RunLoop {
                 handler()
                 return true
             }
-            return link.gate.pass(on: loop?.threadNumber ?? CallGate.thisThread, handler)
+            return link.gate.pass(on: loop?.owner.number ?? CallGate.thisThread, handler)
         }
 
         @inline(__always)
@@ -127,7 +127,7 @@ extension RunLoop {
         /// thread's.
         @inline(never)
         final func tellIgnored(_ what: String) {
-            (home ?? RunLoop.usableReference)?.with { $0.trace?(.ignored("\(description) \(what)")) }
+            (home ?? RunLoop.usableReference)?.with { $0.emit(.ignored("\(description) \(what)")) }
         }
 
         // MARK: Points for subclasses
@@ -228,17 +228,17 @@ extension RunLoop {
             modes = membership
             if old.isEmpty && !membership.isEmpty {
                 homeChanged(to: loop)
-                loop.keep(self)
+                loop.untimed.keep(self)
             } else if membership.isEmpty {
                 homeChanged(to: nil)
-                loop.letGo(self)
+                loop.untimed.letGo(self)
             }
             if old.isEverywhere != membership.isEverywhere {
-                loop.changeStates(of: old) { leave(&$0) }
-                loop.changeStates(of: membership) { join(&$0) }
+                loop.modeTable.changeStates(of: old) { leave(&$0) }
+                loop.modeTable.changeStates(of: membership) { join(&$0) }
             } else if !membership.isEverywhere {
-                loop.changeStates(of: old.modes.subtracting(membership.modes)) { leave(&$0) }
-                loop.changeStates(of: membership.modes.subtracting(old.modes)) { join(&$0) }
+                loop.modeTable.changeStates(of: old.modes.subtracting(membership.modes)) { leave(&$0) }
+                loop.modeTable.changeStates(of: membership.modes.subtracting(old.modes)) { join(&$0) }
             }
         }
 

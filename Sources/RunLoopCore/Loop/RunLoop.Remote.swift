@@ -39,7 +39,7 @@ extension RunLoop {
             file: StaticString = #fileID, line: UInt32 = #line
         ) -> Bool {
             let origin = Origin(file: file, line: line)
-            if mailbox.notesPosters { return recordedPost(modes, block, origin) }
+            if mailbox.notesPosters { return watchedPost(modes, block, origin) }
             return mailbox.post(Block(modes: consume modes, body: consume block, origin: origin))
         }
 

@@ -93,8 +93,8 @@ public final class FlightRecorder {
         self.memory = Memory(memory: memory, isReplay: isReplay)
         remote = loop.remote
         log = FlightLog(memory, at: now, latenesses: (loop.statistics.lateness.count, loop.statistics.lateness.sum))
-        loop.log?.end()
-        loop.log = log
+        loop.watching.log?.end()
+        loop.follow { $0.log = log }
     }
 
     deinit {
@@ -109,14 +109,14 @@ public final class FlightRecorder {
 
     private static func end(_ log: FlightLog, in loop: RunLoop) {
         log.end()
-        if loop.log === log { loop.log = nil }
+        if loop.watching.log === log { loop.follow { $0.log = nil } }
     }
 }
 
 extension RunLoop {
     /// The memory of the loop's recorder, if it has one. On the loop's thread.
     @_spi(Ports) public var flightMemory: FlightRecorder.Memory? {
-        log.map { FlightRecorder.Memory(memory: $0.memory, isReplay: world.isReplay) }
+        watching.log.map { FlightRecorder.Memory(memory: $0.memory, isReplay: world.isReplay) }
     }
 }
 

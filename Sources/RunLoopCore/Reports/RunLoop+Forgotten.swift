@@ -48,7 +48,7 @@ extension RunLoop {
 
     /// Reports items in a loop that ends, or whose process ends, without having been run.
     package func tellIfNeverRun() {
-        guard trace != nil, statistics.passes == 0, !hasEnded else { return }
+        guard isTraced, statistics.passes == 0, !hasEnded else { return }
         let known: Forgotten? = locals.value(of: forgotten)
         guard known == nil else { return }
         let items = dumpAtRest().items.filter(\.keepsAlive)

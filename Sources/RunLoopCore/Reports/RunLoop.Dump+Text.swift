@@ -10,7 +10,7 @@ extension RunLoop.Dump.Item: CustomStringConvertible {
     }
 
     /// The item's kind, name and place, for example `timer "poll" (Daemon/main.swift:12)`.
-    var title: String { "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))" }
+    var title: String { kind.title(name, origin) }
 }
 
 extension RunLoop.Dump: CustomStringConvertible {
@@ -81,29 +81,5 @@ extension RunLoop.Statistics: CustomStringConvertible {
             ("count", .init(lateness.count)), ("p50", .init(lateness.quantile(0.5))),
             ("p99", .init(lateness.quantile(0.99))), ("max", .init(lateness.maximum)))
         return .object(counts + [("lateness", late)])
-    }
-}
-
-/// Builds JSON text from start to end.
-private struct JSONText {
-    let text: String
-}
-
-extension JSONText {
-    init(_ number: Int) { text = "\(number)" }
-    init(_ value: Bool) { text = "\(value)" }
-    init(_ instant: RunLoop.Instant?) { text = instant.map { "\($0)" } ?? "null" }
-    init(_ duration: Duration) { self.init(RunLoop.Instant(nanoseconds: 0) + duration) }
-    init(_ strings: [String]) { self = .array(strings.map { JSONText($0) }) }
-    init(_ string: String?) { text = string.map(quoted) ?? "null" }
-
-    static func array(_ elements: [JSONText]) -> JSONText {
-        JSONText(text: "[" + elements.map(\.text).joined(separator: ",") + "]")
-    }
-
-    static func object(_ members: (String, JSONText)...) -> JSONText { object(members) }
-
-    static func object(_ members: [(String, JSONText)]) -> JSONText {
-        JSONText(text: "{" + members.map { "\(JSONText($0).text):\($1.text)" }.joined(separator: ",") + "}")
     }
 }

@@ -87,13 +87,13 @@ extension RunLoop {
             // Without the loop's own alarms.
             return item.node.object is Alarm ? nil : Dump.Item(item.node.object)
         }
-        let untimed = allUntimedItems()
-        let tasks = taskStates(of: untimed)
-        items += untimed.map { Dump.Item($0, tasks[ObjectIdentifier($0)]) }.ordered { $0.kind.rank < $1.kind.rank }
-        items += blocks.map { Dump.Item($0, commonModes) }
+        let others = untimed.all
+        let tasks = taskStates(of: others)
+        items += others.map { Dump.Item($0, tasks[ObjectIdentifier($0)]) }.ordered { $0.kind.rank < $1.kind.rank }
+        items += blocks.map { Dump.Item($0, modeTable.common) }
         return Dump(
             name: name, now: now, isVirtual: isVirtual,
-            runs: (outerRuns + [innermostRun].compactMap(\.self)).map(\.mode), commonModes: commonModes.all,
+            runs: (runs.outer + [runs.innermost].compactMap(\.self)).map(\.mode), commonModes: modeTable.common.all,
             items: items, statistics: statistics)
     }
 }

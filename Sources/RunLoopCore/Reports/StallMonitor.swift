@@ -39,9 +39,8 @@ public final class StallMonitor {
         public let isOver: Bool
 
         public var description: String {
-            let who = "\(kind)" + (name.map { " \"\($0)\"" } ?? "")
             let verb = isOver ? "blocked" : "blocks"
-            return "\(who) (\(origin)) \(verb) the loop in \(mode) for \(duration), \(cpuTime) of it computing"
+            return "\(kind.title(name, origin)) \(verb) the loop in \(mode) for \(duration), \(cpuTime) of it computing"
         }
     }
 
@@ -61,7 +60,7 @@ public final class StallMonitor {
         let record = DispatchRecord(isVirtual: loop.isVirtual)
         self.record = record
         self.loop = loop
-        loop.record = record
+        loop.replaceWatcher(by: record) { $0 is DispatchRecord }
         thread = LoopThread(name: "stalls", in: loop.world, isService: true) { loop in
             let watch = Watch(record, threshold, on: loop, report)
             let source = CustomSource { _ in watch.look() }
@@ -73,7 +72,7 @@ public final class StallMonitor {
 
     deinit {
         thread.stop()
-        if loop?.record === record { loop?.record = nil }
+        loop?.follow { $0.change(record, isRemoved: true) }
     }
 }
 

@@ -25,7 +25,7 @@ extension RunLoop {
         var waitingJobs: [UnownedJob] { (0..<jobs.count).map { jobs[$0].job } }
 
         func add(_ job: UnownedJob, by way: JobWay, in loop: RunLoop) {
-            if loop.isUseWatched { tell(of: job, in: loop) }
+            if loop.isWatched([.effects, .choices, .uses]) { tell(of: job, in: loop) }
             guard let running else {
                 jobs.append((job, way))
                 if !isScheduled { schedule(in: loop) }
@@ -39,7 +39,7 @@ extension RunLoop {
         private func tell(of job: UnownedJob, in loop: RunLoop) {
             loop.noticeUse()
             loop.schedule?.jobCame(job)
-            if loop.flight != nil { loop.watchedCause(of: callee(of: job)) }
+            if loop.isWatched(.effects) { loop.watchedCause(of: callee(of: job)) }
         }
 
         /// Returns the task of a job, with the place where it was started if it is a loop's.
@@ -52,7 +52,7 @@ extension RunLoop {
         private func schedule(in loop: RunLoop) {
             assert(running == nil && !jobs.isEmpty, "a turn is scheduled within a job, or for none")
             if home == nil && !loop.hasEnded {
-                setMembership(Membership.none.joining(modes, common: loop.commonModes), in: loop)
+                setMembership(Membership.none.joining(modes, common: loop.modeTable.common), in: loop)
             }
             isScheduled = true
             loop.blocks.append(Block(modes: modes, body: { [self] loop in runTurn(in: loop) }, origin: origin))
@@ -68,7 +68,7 @@ extension RunLoop {
                 if !jobs.isEmpty && turn.isOver(in: loop) { break }
             }
             if !jobs.isEmpty { schedule(in: loop) }
-            if loop.isWatched { tellScheduleOfEnd(in: loop) }
+            if loop.isWatched(.choices) { tellScheduleOfEnd(in: loop) }
         }
 
         @inline(never)
@@ -78,7 +78,7 @@ extension RunLoop {
 
         @inline(__always)
         private func takeNext(in loop: RunLoop) -> Entry? {
-            if loop.isWatched && !jobs.isEmpty && !moveChosenFirst(in: loop) { return nil }
+            if loop.isWatched(.choices) && !jobs.isEmpty && !moveChosenFirst(in: loop) { return nil }
             return jobs.popFirst()
         }
 
@@ -113,8 +113,8 @@ extension RunLoop {
         @inline(__always)
         private func run(_ entry: Entry, in loop: RunLoop) {
             assert(running == nil, "a job runs within another one of its executor")
-            let outer = loop.jobItem
-            loop.jobItem = UnownedReference(self)
+            let outer = loop.runs.jobItem
+            loop.runs.jobItem = UnownedReference(self)
             running = entry
             loop.dispatch(callee(of: entry.job)) {
                 let (job, executors) = (entry.job, executors!)
@@ -131,9 +131,10 @@ extension RunLoop {
                 }
             }
             assert(running.map { $0.job == entry.job } == true, "another job has ended")
-            assert(loop.jobItem?.address == UnownedReference(self).address, "the job of another executor has ended")
+            assert(
+                loop.runs.jobItem?.address == UnownedReference(self).address, "the job of another executor has ended")
             running = nil
-            loop.jobItem = outer
+            loop.runs.jobItem = outer
             loop.statistics.jobs += 1
         }
 
@@ -155,6 +156,6 @@ extension RunLoop {
     }
 
     @_spi(Ports) public var runningJob: UnownedJob? {
-        jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job } }
+        runs.jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job } }
     }
 }

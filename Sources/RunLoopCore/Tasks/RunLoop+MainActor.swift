@@ -92,7 +92,7 @@ extension RunLoop {
     private func tellOfUnservedMainActor(_ source: DescriptorSource) {
         source.invalidate()
         // The host may serve the main queue.
-        guard useHandler == nil else { return }
+        guard !isWatched(.uses) else { return }
         warn(
             "jobs wait for the main actor, and the main thread's loop does not run them; "
                 + "call RunLoop.main.serveMainActor() before you run it")

@@ -140,7 +140,7 @@ extension RunLoop {
     /// Shielded tasks are not cancelled. On the loop's thread.
     @_spi(Ports) public nonisolated(nonsending) func endTasks() async {
         while true {
-            let items = allUntimedItems().compactMap { $0 as? TaskItem }
+            let items = untimed.all.compactMap { $0 as? TaskItem }
             guard !items.isEmpty else { return }
             for item in items where item.scope.deadline?.isShielded != true { item.task?.cancel() }
             for task in items.compactMap(\.task) { await task.ended() }

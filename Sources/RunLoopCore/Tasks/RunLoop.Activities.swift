@@ -52,7 +52,8 @@ extension RunLoop {
                 activities: chosen.union([.beforeTimers, .afterWaiting]),
                 handler: { [unowned loop] _, activity in
                     let mode = loop.currentMode!
-                    if chosen.contains(activity) && modes.contain(mode, isCommon: loop.commonModes.contains(mode)) {
+                    if chosen.contains(activity) && modes.contain(mode, isCommon: loop.modeTable.common.contains(mode))
+                    {
                         record.keep(Event(activity: activity, mode: mode, date: loop.now))
                     }
                     record.tell(after: activity)

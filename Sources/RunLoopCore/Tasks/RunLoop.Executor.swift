@@ -141,7 +141,7 @@ final class JobReceiver: SerialExecutor {
     @inline(never)
     private func noteWaking(of job: UnownedJob) {
         RunLoop.installedReference?.with { loop in
-            if loop.flight != nil { loop.watchedCause(of: queue.callee(of: job)) }
+            if loop.isWatched(.effects) { loop.watchedCause(of: queue.callee(of: job)) }
         }
     }
 

@@ -85,6 +85,6 @@ final class TaskScope: Sendable {
 extension RunLoop.Remote {
     /// The queue whose job the calling thread runs, if that is one of this loop's.
     var runningJobs: UnownedReference<RunLoop.JobQueue>? {
-        installedReference?.with { loop in loop.jobItem.map { UnownedReference(address: $0.address) } }
+        installedReference?.with { loop in loop.runs.jobItem.map { UnownedReference(address: $0.address) } }
     }
 }

@@ -72,8 +72,8 @@ public final class LoopThread: Sendable {
             loop.run(in: .default)
             // A nested run in another mode may have taken in the stop, and blocks that were posted before it: they all
             // run in the one pass of a stopped run.
-            loop.isStopPending = loop.hasBlocks(for: .default)
-            if loop.isStopPending { loop.run(in: .default) }
+            loop.runs.isStopPending = loop.hasBlocks(for: .default)
+            if loop.runs.isStopPending { loop.run(in: .default) }
         }
     }
 

@@ -56,7 +56,7 @@ extension RunLoop {
 
     /// Reports an object that was made for a loop and never added to any, to the calling thread's loop, if it has one.
     static func tellOfUnused(_ what: @autoclosure () -> String) {
-        usableReference?.with { $0.trace?(.ignored("\(what()) was released and had never been added to a loop")) }
+        usableReference?.with { $0.emit(.ignored("\(what()) was released and had never been added to a loop")) }
     }
 
     /// Makes `loop` the calling thread's loop until another is installed or the thread ends.

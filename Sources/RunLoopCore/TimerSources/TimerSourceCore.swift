@@ -364,11 +364,8 @@ extension TimerSourceCore {
         let isCalled = callout != nil
         switch callout {
         case .event(let handler):
-            if loop.trace != nil {
-                let words = "deliver \(name ?? "source") data \(data)"
-                loop.emit(.called(kind, name: name, origin: origin, words))
-            }
-            loop.dispatch(callee) { _ = gate.pass(on: loop.threadNumber) { handler(source!) } }
+            loop.emit(.called(kind, name: name, origin: origin, "deliver \(name ?? "source") data \(data)"))
+            loop.dispatch(callee) { _ = gate.pass(on: loop.owner.number) { handler(source!) } }
         case .cancel(let handler):
             loop.dispatch(callee, handler)
         case nil:

@@ -82,7 +82,7 @@ extension RunLoop {
         checkThread()
         guard !modes.isEmpty, !hasEnded else { return DelayedCall(.none, in: self) }
         let token = add(consume block, label, origin, modes, at: date, until: date)
-        if isWatched { watchedCause(of: Callee(.delayedCall, label.name, origin, number: token.word)) }
+        if isWatched(.effects) { watchedCause(of: Callee(.delayedCall, label.name, origin, number: token.word)) }
         return DelayedCall(token, in: self)
     }
 
@@ -91,7 +91,7 @@ extension RunLoop {
         _ block: consuming @escaping () -> Void, _ label: CallLabel, _ origin: Origin, _ modes: Modes,
         at date: Instant, until latest: Instant
     ) -> CallToken {
-        timers.add(consume block, label, origin, modes, common: commonModes, at: date, until: latest)
+        timers.add(consume block, label, origin, modes, common: modeTable.common, at: date, until: latest)
     }
 
     func cancel(_ token: CallToken) {
@@ -105,11 +105,11 @@ extension RunLoop {
         let (block, token) = timers.beginCall(slot)
         if label == .sleep {
             // The block only hands the task's job to its queue.
-            if isWatched { watchedDateWithoutCall() }
+            if isWatched(.calls) { watchedDateWithoutCall() }
             block()
         } else {
             if label == .targetedCall { self[TargetedCalls.local].remove(token) }
-            if trace != nil {
+            if isTraced {
                 let words = label.name.map { "call \($0) due \(date)" } ?? "call due \(date)"
                 emit(.called(.delayedCall, name: label.name, origin: origin, words))
             }

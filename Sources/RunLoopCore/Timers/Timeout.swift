@@ -104,7 +104,7 @@ open class Timeout: RunLoop.TimedItem {
         } else {
             loop.timers.arm(self, at: date, order: order)
         }
-        if loop.isWatched { tellOfArming(in: loop) }
+        if loop.isWatched(.effects) { tellOfArming(in: loop) }
     }
 
     @inline(never)
@@ -124,13 +124,13 @@ open class Timeout: RunLoop.TimedItem {
         self.date = date
         homeChanged(to: loop)
         loop.timers.add(self, at: date)
-        if loop.isWatched { tellOfArming(in: loop) }
+        if loop.isWatched(.effects) { tellOfArming(in: loop) }
     }
 
     @inline(never)
     private final func findLane(for modes: RunLoop.Modes, in loop: RunLoop) -> Bool {
         guard !loop.hasEnded, !modes.isEmpty else { return false }
-        loop.timers.findLane(for: modes, common: loop.commonModes)
+        loop.timers.findLane(for: modes, common: loop.modeTable.common)
         return true
     }
 
@@ -171,9 +171,7 @@ open class Timeout: RunLoop.TimedItem {
 
     final override func deadlineCame(in loop: RunLoop) -> Bool {
         queueOrder = 0
-        if loop.trace != nil {
-            loop.emit(.called(kind, name: name, origin: origin, "fire \(name ?? "timeout") due \(date)"))
-        }
+        loop.emit(.called(kind, name: name, origin: origin, "fire \(name ?? "timeout") due \(date)"))
         let wasCalled = dispatch(in: loop) { timeoutExpired() }
         // The call may have removed the timeout, and added it to another loop.
         home?.with { home in

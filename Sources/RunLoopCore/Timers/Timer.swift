@@ -184,7 +184,7 @@ public final class Timer: RunLoop.TimedItem {
         } else {
             arm(in: loop, order: order)
         }
-        if loop.isWatched { tellOfArming(in: loop) }
+        if loop.isWatched(.effects) { tellOfArming(in: loop) }
     }
 
     @inline(never)
@@ -297,7 +297,7 @@ public final class Timer: RunLoop.TimedItem {
     @inline(__always)
     private func callBlock(in loop: RunLoop, isManual: Bool) -> Bool {
         if let own { (own.change, own.firesAgain) = (.none, false) }
-        if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words(isManual: isManual))) }
+        loop.emit(.called(kind, name: name, origin: origin, words(isManual: isManual)))
         return dispatch(in: loop) { handler?.block(self) }
     }
 
@@ -418,7 +418,7 @@ extension RunLoop {
     ///
     /// - Precondition: the timer is in no other loop.
     public func add(_ timer: Timer, forMode modes: Modes) {
-        if isWatched { return addWatched(timer, modes) }
+        if isWatched(.effects) { return addWatched(timer, modes) }
         enrol(timer, modes)
     }
 

@@ -136,7 +136,7 @@ public final class WallTimer: RunLoop.TimedItem {
             return false
         }
         fireDate = fired
-        if loop.trace != nil { loop.emit(.called(kind, name: name, origin: origin, words(fired))) }
+        loop.emit(.called(kind, name: name, origin: origin, words(fired)))
         let wasCalled = dispatch(in: loop) { block?(self) }
         guard isValid else {
             invalidate()

@@ -10,19 +10,19 @@ extension SimulationTrace {
         var events = RunEvents()
         for entry in trace.entries { events.add(entry) }
         events.end(at: trace.entries.last?.date ?? RunLoop.Instant(nanoseconds: 0))
-        return "{\"traceEvents\":[\n" + events.lines.joined(separator: ",\n") + "\n]}\n"
+        return events.text.text
     }
 }
 
-/// The lines of a timeline.
+/// The events of a run as a timeline, whose tracks belong to one process.
 private struct RunEvents {
-    private(set) var lines: [String] = []
+    private(set) var text = TimelineText()
+    private static let process = 1
     /// The number of each track, by its name.
     private var tracks: [String: Int] = [:]
     /// The time since which each lane has had a thread.
     private var begins: [String: RunLoop.Instant] = [:]
     private var bytes: [String: Int] = [:]
-    private var messages = 0
 
     mutating func add(_ entry: Trace.Entry) {
         switch entry {
@@ -62,26 +62,22 @@ private struct RunEvents {
     private mutating func add(_ message: HostMessage, _ event: Trace.Event, from sender: String) {
         slice(event.words, "message", in: event.lane, event.date)
         slice(event.words, "message to \(event.lane)", in: sender, event.date)
-        messages += 1
-        let time = event.date.nanoseconds.inMicroseconds
-        let both = #""id":\#(messages),"name":"message","cat":"message","pid":1,"ts":\#(time)"#
-        lines.append(#"{"ph":"s",\#(both),"tid":\#(track(sender))}"#)
-        lines.append(#"{"ph":"f","bp":"e",\#(both),"tid":\#(track(event.lane))}"#)
+        let (time, from, to) = (event.date.nanoseconds, track(sender), track(event.lane))
+        text.addArrow("message", of: Self.process, from: (from, time), to: (to, time))
         guard case .bytes(let count) = message else { return }
         bytes[event.lane, default: 0] += count
-        let name = quoted("bytes received by \(event.lane)")
-        lines.append(#"{"ph":"C","name":\#(name),"pid":1,"ts":\#(time),"args":{"bytes":\#(bytes[event.lane]!)}}"#)
+        text.addCounter(
+            "bytes received by \(event.lane)", of: Self.process, at: time, [("bytes", JSONText(bytes[event.lane]!))])
     }
 
     private mutating func slice(
         _ name: String, _ kind: String, in lane: String, _ date: RunLoop.Instant, nanoseconds: Int64 = 1,
         line: Trace.Place? = nil
     ) {
-        let details = line.map { #""line":\#(quoted("\($0)"))"# } ?? ""
-        let (track, time, length) = (track(lane), date.nanoseconds.inMicroseconds, nanoseconds.inMicroseconds)
-        lines.append(
-            #"{"ph":"X","name":\#(quoted(name)),"cat":\#(quoted(kind)),"pid":1,"tid":\#(track),"#
-                + #""ts":\#(time),"dur":\#(length),"args":{\#(details)}}"#)
+        let track = track(lane)
+        text.addSlice(
+            name, kind, on: track, of: Self.process, at: date.nanoseconds, lasting: nanoseconds,
+            line.map { [("line", JSONText("\($0)"))] } ?? [])
     }
 
     private mutating func track(_ lane: String) -> Int {
@@ -93,6 +89,6 @@ private struct RunEvents {
     }
 
     private mutating func nameTrack(_ track: Int, _ name: String) {
-        lines.append(#"{"ph":"M","name":"thread_name","pid":1,"tid":\#(track),"args":{"name":\#(quoted(name))}}"#)
+        text.addTrack(track, of: Self.process, named: name)
     }
 }

@@ -24,7 +24,7 @@ extension History.Event {
         switch what {
         case .began, .ended: ""
         case .note(let words, _), .step(let words, _): words
-        case .loop(.called(let kind, let name, let origin, _), _): RunLoop.words(kind, name, origin)
+        case .loop(.called(let kind, let name, let origin, _), _): kind.title(name, origin)
         case .loop(let event, _): event.description
         case .message(.bytes(let count), _, let text):
             (count == 1 ? "1 byte" : "\(count) bytes") + (text.map { " \($0)" } ?? "")
@@ -32,13 +32,6 @@ extension History.Event {
         case .message(.lost(let count), _, let text):
             count == 0 ? "end, lost" : "\(count) bytes, lost" + (text.map { " \($0)" } ?? "")
         }
-    }
-}
-
-extension RunLoop {
-    /// Returns the words for a called item, with the place where it was made.
-    static func words(_ kind: ItemKind, _ name: String?, _ origin: Origin) -> String {
-        "\(kind)\(name.map { " \(quoted($0))" } ?? "") (\(origin))"
     }
 }
 

@@ -22,7 +22,7 @@ extension Timeline {
                 let lateness = loop.statistics.lateness.maximum
                 latestFire.withLock { latest in
                     guard lateness > latest?.lateness ?? .zero else { return }
-                    latest = (lateness, RunLoop.words(kind, name, origin))
+                    latest = (lateness, kind.title(name, origin))
                 }
                 fallthrough
             case .ignored:

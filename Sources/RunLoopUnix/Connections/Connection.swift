@@ -201,7 +201,7 @@ public final class Connection {
 
     deinit {
         guard machine.isNew else { return }
-        loop.trace?(.ignored("\(description) was released and had never been started"))
+        loop.emit(.ignored("\(description) was released and had never been started"))
         stream.close(.incomplete)
     }
 
@@ -263,7 +263,7 @@ public final class Connection {
     public func resumeReading() {
         update {
             if !machine.resume() {
-                loop.trace?(.ignored("\(description) was asked to resume reading, which was not paused"))
+                loop.emit(.ignored("\(description) was asked to resume reading, which was not paused"))
             }
         }
     }
@@ -348,7 +348,7 @@ public final class Connection {
     private func tellOfIgnoredWrite() {
         guard !hasToldOfIgnoredWrite else { return }
         hasToldOfIgnoredWrite = true
-        loop.trace?(.ignored("\(description) was written to after it had been finished or closed"))
+        loop.emit(.ignored("\(description) was written to after it had been finished or closed"))
     }
 
     // MARK: Ending

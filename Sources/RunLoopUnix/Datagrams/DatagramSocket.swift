@@ -318,7 +318,7 @@ public final class DatagramSocket {
     /// on the loop's thread.
     public func resumeReceiving() {
         guard machine.resume() else {
-            loop.trace?(.ignored("\(description) was asked to resume receiving, which was not paused"))
+            loop.emit(.ignored("\(description) was asked to resume receiving, which was not paused"))
             return
         }
         watch()
@@ -370,7 +370,7 @@ public final class DatagramSocket {
     private func send(_ bytes: UnsafeRawBufferPointer, on route: DatagramRoute) -> Bool {
         guard isOpen else {
             if !hasToldOfIgnoredSend {
-                loop.trace?(.ignored("\(description) was asked to send after it had been closed"))
+                loop.emit(.ignored("\(description) was asked to send after it had been closed"))
             }
             hasToldOfIgnoredSend = true
             return false

@@ -262,7 +262,7 @@ public final class Server {
 
     private func report(_ error: any Error) {
         if let errorHandler { return errorHandler(self, error) }
-        loop.trace?(.ignored("an error of a server (\(common.origin)) without an error handler: \(error)"))
+        loop.emit(.ignored("an error of a server (\(common.origin)) without an error handler: \(error)"))
     }
 
     private func tellOfRoom() {

@@ -219,7 +219,7 @@ extension Daemon {
 
     private func report(_ error: ServiceManagerError) {
         if let errorHandler { return errorHandler(self, error) }
-        loop.trace?(.ignored("the service manager was not notified: \(error)"))
+        loop.emit(.ignored("the service manager was not notified: \(error)"))
     }
 
     private func call(_ hooks: [Hook]) {

@@ -121,7 +121,7 @@ public final class Watchdog {
             guard error != lastError else { return }
             lastError = error
             if let errorHandler { return errorHandler(self, error) }
-            loop.trace?(.ignored("the watchdog is not fed: \(error)"))
+            loop.emit(.ignored("the watchdog is not fed: \(error)"))
         }
     }
 }

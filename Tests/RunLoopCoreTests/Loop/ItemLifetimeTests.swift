@@ -157,7 +157,7 @@ struct ItemLifetimeTests {
             loop.add(source, forMode: .default)
             loop.add(observer, forMode: .default)
             loop.tearDown()
-            #expect(loop.observerCount == 0)
+            #expect(loop.untimed.observerCount == 0)
         }
     }
 

@@ -1,4 +1,4 @@
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopKit
 import RunLoopUnix
 import TestSupport
@@ -34,5 +34,42 @@ struct FlightTrafficTests {
         #expect("\(flight)".contains("  100000 received, 100000 sent: descriptor \"server\""), "\(flight)")
         #expect(Flight.traceEvents(of: [flight]).contains(#""received":100000,"sent":100000"#))
         #expect(flight.unfinished.isEmpty)
+    }
+
+    @Test("a watcher is told the bytes of each connection, with and without a recorder", arguments: [false, true])
+    func watched(records: Bool) throws {
+        let bytes = onThread {
+            let loop = RunLoop.current
+            let recorder = records ? try! FlightRecorder(loop) : nil
+            let watcher = ByteWatcher()
+            loop.addWatcher(watcher)
+            let pair = makeSockets()
+            let server = Connection(adopting: pair.0, on: loop) { connection, bytes in
+                connection.write(bytes)
+                return bytes.count
+            }
+            let client = Connection(adopting: pair.1, on: loop) { connection, bytes in
+                connection.finish()
+                return bytes.count
+            }
+            for connection in [server, client] { try! connection.start() }
+            client.name = "client"
+            client.write([1, 2, 3])
+            loop.run()
+            return withExtendedLifetime(recorder) { watcher.bytes }
+        }
+        #expect(bytes == ["client": [3, 3], "connection": [3, 3]])
+    }
+}
+
+private final class ByteWatcher: LoopWatcher {
+    /// The received and the sent bytes of each connection.
+    var bytes: [String: [Int]] = [:]
+    let events = RunLoop.WatchedEvent.Groups.bytes
+
+    func watch(_ event: RunLoop.WatchedEvent) {
+        guard case .moved(let received, let sent, _, let callee) = event else { return }
+        let before = bytes[callee.name ?? "", default: [0, 0]]
+        bytes[callee.name ?? ""] = [before[0] + received, before[1] + sent]
     }
 }

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// The calls that a loop is making. Kept only while a thread watches the loop.
-final class DispatchRecord: Sendable {
+/// The calls that a loop is making, for a thread that watches the loop.
+final class DispatchRecord: LoopWatcher, Sendable {
     struct Call: Sendable {
         /// The call's number, unique in the loop.
         let number: UInt64
-        let callee: Callee
+        let callee: RunLoop.Callee
         let mode: RunLoop.Mode
         var begin: RunLoop.Instant
     }
@@ -70,24 +70,33 @@ final class DispatchRecord: Sendable {
         }
     }
 
-    func begin(_ callee: Callee, _ mode: RunLoop.Mode, at now: RunLoop.Instant) {
-        change { state in
-            state.lastNumber += 1
-            state.calls.append(Call(number: state.lastNumber, callee: callee, mode: mode, begin: now))
-            return !isVirtual && state.begins()
+    // MARK: As a watcher
+
+    var events: RunLoop.WatchedEvent.Groups { .calls }
+
+    func watch(_ event: RunLoop.WatchedEvent) {
+        switch event {
+        case .callBegan(let call):
+            change { state in
+                state.lastNumber += 1
+                state.calls.append(
+                    Call(number: state.lastNumber, callee: call.callee, mode: call.mode, begin: call.begin))
+                return !isVirtual && state.begins()
+            }
+        case .runBegan(_, let time):
+            change { state in
+                defer { state.calls.append(nil) }
+                return state.ends(at: time)
+            }
+        case .callEnded(_, let time), .runEnded(_, let time): innermostEnds(at: time)
+        case .callTakesTime: change { ($0.calls.last ?? nil) != nil && $0.begins() }
+        default: break
         }
     }
 
-    func beginRun(at now: RunLoop.Instant) {
-        change { state in
-            defer { state.calls.append(nil) }
-            return state.ends(at: now)
-        }
-    }
-
-    /// Ends the innermost call. The call around it continues, and blocks the loop from now on if it does not return.
-    /// Calls that began before the loop was watched are unknown.
-    func end(at now: RunLoop.Instant) {
+    /// Ends the innermost call or run. The call around it continues, and blocks the loop from now on if it does not
+    /// return. Calls that began before the loop was watched are unknown.
+    private func innermostEnds(at now: RunLoop.Instant) {
         change { state in
             let wakes = state.ends(at: now)
             _ = state.calls.popLast()
@@ -96,21 +105,8 @@ final class DispatchRecord: Sendable {
         }
     }
 
-    /// Notes that the call under way is about to take virtual time.
-    fileprivate func takesTime() {
-        change { ($0.calls.last ?? nil) != nil && $0.begins() }
-    }
-
     /// Changes the state, and has the watching thread look if `body` returns `true`.
     private func change(_ body: (inout State) -> Bool) {
         if state.withLock(body) { wakeWatcher.withLock(\.self)() }
-    }
-}
-
-extension RunLoop {
-    /// Notes that the call that the loop is making is about to take virtual time: its thread works, or waits for
-    /// another one.
-    @_spi(Ports) public func callTakesTime() {
-        record?.takesTime()
     }
 }
