@@ -13,22 +13,25 @@ extension Timeline {
         state.withLock { _ in thread.loop = UnownedReference(loop) }
         if let schedule { loop.schedule = LoopSchedule(schedule, of: thread, on: self) }
         guard recordsLoops else { return }
-        loop.trace = { [unowned self, unowned loop] event in
-            switch event {
-            case .runBegan(Self.asleep), .runEnded(Self.asleep, _): break
-            case .runBegan, .runEnded: writeLine(event.description, of: thread.name, in: loop)
-            case .called(let kind, let name, let origin, _):
-                // The loop has counted the lateness of a fire just before the call.
-                let lateness = loop.statistics.lateness.maximum
-                latestFire.withLock { latest in
-                    guard lateness > latest?.lateness ?? .zero else { return }
-                    latest = (lateness, kind.title(name, origin))
-                }
-                fallthrough
-            case .ignored:
-                writeLine(event.description, of: thread.name, in: loop)
-                record(thread) { .loop(event, thread: $0) }
+        loop.addWatcher(LoopHistory(loop, thread, self))
+    }
+
+    /// Keeps an event of a thread's loop in the history.
+    fileprivate func record(_ event: RunLoop.TraceEvent, of thread: Thread, in loop: RunLoop) {
+        switch event {
+        case .runBegan(Self.asleep), .runEnded(Self.asleep, _): break
+        case .runBegan, .runEnded: writeLine(event.description, of: thread.name, in: loop)
+        case .called(let kind, let name, let origin, _):
+            // The loop has counted the lateness of a fire just before the call.
+            let lateness = loop.statistics.lateness.maximum
+            latestFire.withLock { latest in
+                guard lateness > latest?.lateness ?? .zero else { return }
+                latest = (lateness, kind.title(name, origin))
             }
+            fallthrough
+        case .ignored:
+            writeLine(event.description, of: thread.name, in: loop)
+            record(thread) { .loop(event, thread: $0) }
         }
     }
 
@@ -140,5 +143,22 @@ extension Timeline.Stand {
         case .signal: "waits for \(awaitedWords)"
         case .ended: "has ended"
         }
+    }
+}
+
+/// Keeps what a simulated loop does in the history of its timeline, beside a ``RunLoop/trace`` of the program.
+private final class LoopHistory: LoopWatcher {
+    let events = RunLoop.WatchedEvent.Groups.trace
+    // The timeline's loops end before it does.
+    private unowned let loop: RunLoop
+    private unowned let timeline: Timeline
+    private let thread: Timeline.Thread
+
+    init(_ loop: RunLoop, _ thread: Timeline.Thread, _ timeline: Timeline) {
+        (self.loop, self.thread, self.timeline) = (loop, thread, timeline)
+    }
+
+    func watch(_ event: RunLoop.WatchedEvent) {
+        if case .traced(let event) = event { timeline.record(event, of: thread, in: loop) }
     }
 }
