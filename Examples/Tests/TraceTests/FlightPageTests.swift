@@ -50,7 +50,9 @@ struct FlightPageTests {
         #expect(page.counts["svg"] == 2 && page.counts["run"] == 6, "\(page.counts)")
         // At 0.3 and at 0.9 s.
         #expect(page.counts["late"] == 4, "\(page.counts)")
-        #expect(page.text.contains("<beat> & \"co\" ␛"))
+        // A name is escaped wherever it is shown, and no control character comes into the page.
+        #expect(page.text.contains(#"timer "<beat> & \"co\" \u001b""#))
+        #expect(!html.contains("\u{1B}"))
         let expected = [
             "Under way at the end", "The latest timers", "70 ms", "delayed call", "mode drag", "Tasks, by their polls",
             "task \"poller\"", "Reasons to wake up", "a date",
