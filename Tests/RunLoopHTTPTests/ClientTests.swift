@@ -143,7 +143,7 @@ struct ClientTests {
             let broken = try await client.get("http://web/broken")
             do { log.append(String(buffer: try await broken.body.collect(upTo: 100))) } catch { log.append("\(error)") }
             do {
-                _ = try await client.get("http://web/")
+                _ = try await client.get("http://web/stream")  // which has more to come
             }
             try await loop.clock.sleep(for: .seconds(1))
             log.append("\(client.connectionCount)")

@@ -26,6 +26,20 @@ struct ExchangeTests {
         #expect(answer.contains("//3 bytesHTTP/1.1 200 OK/") && answer.hasSuffix("//0 bytes|open"), "\(answer)")
     }
 
+    @Test("an answer in chunks that is complete at once has its end, also when the connection closes")
+    func chunksAtOnce() {
+        for field in ["", "connection: close\r\n"] {
+            let answer = Conversation().answers(to: "GET / HTTP/1.1\r\n\(Self.host)\(field)\r\n") { loop, limits in
+                HTTPServer(on: loop, limits: limits) { exchange in
+                    exchange.begin(HTTPResponse(status: .ok))
+                    exchange.write(ByteBuffer(string: "abc"))
+                    exchange.finish()
+                }
+            }.lines
+            #expect(answer.contains("//3/abc/0//|"), "\(answer)")
+        }
+    }
+
     @Test("a paused exchange leaves the body with its client")
     func pauses() {
         let conversation = Conversation()

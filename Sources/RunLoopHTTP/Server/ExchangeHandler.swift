@@ -24,7 +24,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private var version = HTTPVersion.http1_1
     private var isReadWanted = false
     private var isFlushWanted = false
-    /// True while a part of the input is passed on, or a task of this connection runs a handler: output is flushed at its end.
+    /// The number of calls under way whose output is flushed at the end of the outermost.
     private var depth = 0
     /// True if nothing more is served.
     private var isLast = false
@@ -58,7 +58,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         depth += 1
         switch unwrapInboundIn(data) {
         // The head of a request that did not become a WebSocket comes when that is decided.
-        case .head where hasBegun: hasBegun = false
+        case .head where isHeadDue: isHeadDue = false
         case .head(let head): begin(head)
         case .body(let bytes):
             progress()
@@ -78,14 +78,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private var upgrade: EventLoopPromise<HTTPHeaders?>?
     private var socket: WebSocket?
     /// True if the head of the present exchange is yet to come.
-    private var hasBegun = false
+    private var isHeadDue = false
 
     /// Begins an exchange that may make the connection a WebSocket.
     ///
     /// - Returns: a future of the fields of the answer; `nil` if the exchange is served as any other.
     func considerUpgrade(_ head: HTTPRequestHead, on eventLoop: any EventLoop) -> EventLoopFuture<HTTPHeaders?> {
         let promise = eventLoop.makePromise(of: HTTPHeaders?.self)
-        (upgrade, hasBegun) = (promise, true)
+        (upgrade, isHeadDue) = (promise, true)
         begin(head)
         return promise.futureResult
     }

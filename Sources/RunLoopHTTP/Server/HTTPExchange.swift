@@ -179,9 +179,11 @@ public final class HTTPExchange {
             preconditionFailure(
                 "an exchange is answered with a stream or a WebSocket, which are for tasks; use begin(_:length:)")
         }
-        begin(response.head, length: body.readableBytes)
-        if body.readableBytes > 0 { write(body) }
-        finish()
+        handler?.together {
+            begin(response.head, length: body.readableBytes)
+            if body.readableBytes > 0 { write(body) }
+            finish()
+        }
     }
 
     /// Begins an answer, whose body follows.
