@@ -66,6 +66,26 @@ struct ClientTests {
         #expect(log == ["1000000 [x-sum: 7]", "0 one", "1 two", "[x-end: yes]", "1"], "\(log)")
     }
 
+    @Test(
+        "an error of the closure that writes a body is the request's, and so is a wrong length; no connection is left")
+    func brokenBodies() {
+        let log = run { loop, client, log in
+            let bodies: [HTTPClient.RequestBody] = [
+                .stream { _ in throw Broken() }, .stream(length: 3) { try await $0.write("ab") },
+                .stream(length: 3) { try await $0.write("abcd") },
+            ]
+            for body in bodies {
+                do {
+                    _ = try await client.send(HTTPRequest(.post, "http://web/echo"), body: body)
+                } catch { log.append("\(error)") }
+            }
+            try await loop.clock.sleep(for: .seconds(1))
+            log.append("\(client.connectionCount)")
+        }
+        let wrongLength = "\(HTTPClient.Failure.wrongLength)"
+        #expect(log == ["\(HTTPClient.Failure.requestBody(Broken()))", wrongLength, wrongLength, "0"])
+    }
+
     @Test("requests above the limit of connections wait for one, in their order")
     func pool() {
         var options = HTTPClient.Options()

@@ -49,7 +49,7 @@ final class ClientExchange {
                     output.end(nil)
                     self.handler?.sendEnd(output.trailers)
                 } catch {
-                    fail(error as? HTTPClient.Failure ?? .unreachable(error))
+                    fail(error as? HTTPClient.Failure ?? .requestBody(error))
                 }
             }
         }

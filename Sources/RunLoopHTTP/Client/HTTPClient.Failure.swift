@@ -16,6 +16,8 @@ extension HTTPClient {
         case malformed(any Error)
         /// The body of the answer is longer than the program takes.
         case bodyLimit
+        /// The closure that writes the body of the request has thrown this error.
+        case requestBody(any Error)
         /// The program has written fewer or more bytes than it had announced.
         case wrongLength
         /// The client was closed.
@@ -30,6 +32,7 @@ extension HTTPClient {
             case .closed: "the connection closed before the answer was complete"
             case .malformed(let error): "the server's answer cannot be read: \(error)"
             case .bodyLimit: "the body of the answer is too long"
+            case .requestBody(let error): "the body of the request was not written: \(error)"
             case .wrongLength: "a request had fewer or more bytes than its announced length"
             case .clientClosed: "the client was closed"
             }

@@ -44,7 +44,8 @@ extension HTTPClient {
         /// - Parameters:
         ///   - length: the number of bytes that `write` will write; by default it is not announced.
         ///   - write: writes the body, in a task of its own on the loop's thread, because the server may answer before it has
-        ///     all of it. If it throws, so does the request.
+        ///     all of it. If it throws, the request fails with
+        ///     ``HTTPClient/Failure/requestBody(_:)``.
         public static func stream(
             length: Int? = nil, _ write: nonisolated(nonsending) @escaping (HTTPBodyWriter) async throws -> Void
         ) -> RequestBody {
