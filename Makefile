@@ -18,7 +18,7 @@ ADAPTED_BUILD = $(BUILD) --traits Adapters --scratch-path .build-adapters
 ADAPTED_BIN = $$($(ADAPTED_BUILD) --show-bin-path)
 PRODUCTS = $(shell awk -F'"' '/[.]library/ { print $$2 }' Package.swift)
 SOURCES = Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift Benchmarks/Sources
-MAKE_ALL = @+$(MAKE) --no-print-directory --output-sync=target
+AT_ONCE = @+MAKE="$(MAKE)" Scripts/at-once
 MAKE_EACH = @+set -e; for target in $(1); do $(MAKE) --no-print-directory $$target; done
 # Two builds would wait for each other in one folder: the library's here, and there the adapters' and the programs'.
 LIBRARY_CHECKS = check-claims probe-checks fiber-checks later-tests deep-tests dependent-checks outside-checks linking-checks fuzzers
@@ -30,9 +30,9 @@ help: ## this list
 	@awk -F ':.*## ' '/^## / { print "\n" substr($$0, 4) } /^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' Makefile
 demo: deps ## the experiments, on virtual time and on the real clock, and as a page; a daemon and its client
 test: deps lint build ## lint, and the tests of the loop, of files, sockets, TLS and virtual time
-	$(MAKE_ALL) --jobs=3 other-tests loop-tests system-tests
+	$(AT_ONCE) 3 other-tests loop-tests system-tests
 check: deps costs-deps adapter-deps ## the rest, before a change is sent: checks, short sanitizer runs, costs
-	$(MAKE_ALL) --jobs=2 check-costs checks adapted-checks tsan-short asan-short
+	$(AT_ONCE) 2 check-costs checks adapted-checks tsan-short asan-short
 build: ## the library, and the tests of `make test`
 	Scripts/tests build
 format: ## formats the sources
