@@ -35,7 +35,7 @@ final class FaultyWorld: World {
     var wallTime: RunLoop.WallTime { fault == .hasStoppedClock ? start : real.wallTime }
     var shared: SharedLocals { fault == .forgetsValues ? SharedLocals() : locals }
     func instant(of time: RunLoop.WallTime) -> RunLoop.Instant {
-        real.instant(of: fault == .isEarly ? time - .milliseconds(1) : time)
+        real.instant(of: fault == .isEarly ? time - .seconds(1) : time)
     }
     func decides(_ decision: Bool) -> Bool { decision != (fault == .decidesOtherwise) }
     func makeLatch(openedBy waker: any Waker) -> any Latch {

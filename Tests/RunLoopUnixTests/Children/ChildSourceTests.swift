@@ -50,7 +50,9 @@ struct ChildSourceTests {
         var isCalled = false
         let loop = RunLoop.current
         try loop.add(ChildSource(child) { _, _ in isCalled = true }, forMode: .default)
-        loop.add(CustomSource(), forMode: "panel")
+        let other = CustomSource()
+        loop.add(other, forMode: "panel")
+        defer { other.invalidate() }
         #expect(eventually { isZombie(child.processIdentifier) })
         let before = loop.statistics
         for _ in 1...3 { loop.run(in: "panel", until: .distantPast) }

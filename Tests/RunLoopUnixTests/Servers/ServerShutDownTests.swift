@@ -289,10 +289,7 @@ struct GroupServerTests {
         arguments: [nil, LoopGroup.Spread.inTurn])
     func life(spread: LoopGroup.Spread?) throws {
         let group = try LoopGroup(count: 2, name: "worker")
-        defer {
-            group.stop()
-            group.join()
-        }
+        defer { end(group) }
         let names = Log<String>()
         let server = try Server(on: group) { connection, peer in
             names(RunLoop.current.name!)
@@ -340,10 +337,7 @@ struct GroupServerTests {
     @Test("the limit is for all loops together", arguments: [Server.Overflow.wait, .refuse(answer: [33])])
     func limit(overflow: Server.Overflow) throws {
         let group = try LoopGroup(count: 3, name: "worker")
-        defer {
-            group.stop()
-            group.join()
-        }
+        defer { end(group) }
         var options = Server.Options()
         (options.maximumConnections, options.overflow) = (4, overflow)
         let server = try Server(on: group, options: options) { connection, _ in
@@ -365,6 +359,13 @@ struct GroupServerTests {
             eventually {
                 RunLoop.current.poll(); return isDown
             })
+    }
+
+    /// Ends a group, and takes what its threads have posted: other tests use this thread's loop, too.
+    private func end(_ group: LoopGroup) {
+        group.stop()
+        group.join()
+        RunLoop.current.poll()
     }
 
     /// Ends the peers as they are served, so that others have room.
