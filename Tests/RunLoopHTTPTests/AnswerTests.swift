@@ -112,6 +112,12 @@ struct AnswerTests {
         #expect(conversation.completions.entries.map(\.isCutOff) == [false, false, true])
     }
 
+    @Test("a value with line ends does not become two fields, or another answer")
+    func splitting() {
+        let answer = answers(to: "GET /split HTTP/1.1\r\n\(Self.host)\r\n")
+        #expect(answer == "HTTP/1.1 200 OK/x-echo: a  x-evil: b    c/Content-Length: 0//|open")
+    }
+
     @Test("an answer with another length than it announced is not completed")
     func lengths() {
         for path in ["/short", "/long"] {

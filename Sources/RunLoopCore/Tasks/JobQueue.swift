@@ -138,6 +138,27 @@ extension RunLoop {
             loop.statistics.jobs += 1
         }
 
+        // MARK: Tasks that begin at once
+
+        /// Calls `start`, which starts a task whose first part runs within it, as a job of this queue.
+        func runAtOnce<Result>(_ callee: Callee, in loop: RunLoop, _ start: () -> Result) -> Result {
+            let outer = (loop.runs.jobItem, running)
+            loop.runs.jobItem = UnownedReference(self)
+            running = nil
+            let result = loop.dispatch(callee, start)
+            (loop.runs.jobItem, running) = outer
+            loop.statistics.jobs += 1
+            // While a job runs, those that it adds wait for its turn to go on.
+            if running == nil, !jobs.isEmpty, !isScheduled { schedule(in: loop) }
+            return result
+        }
+
+        /// Notes the job of the task that ``runAtOnce(_:in:_:)`` has started.
+        func began(_ job: UnownedJob, by way: JobWay) {
+            assert(running == nil, "a task begins within another job of its executor")
+            running = (job, way)
+        }
+
         // MARK: As an item
 
         override var kind: ItemKind { .executor }

@@ -136,6 +136,53 @@ extension RunLoop {
         return task
     }
 
+    /// Starts a task whose part before its first wait runs within the call: a handler that asks the program for an answer
+    /// has most answers when the call returns. Such a task is neither an item of the loop nor a job that waits. Otherwise
+    /// like ``task(name:priority:inModes:_:file:line:function:)``. On the loop's thread.
+    ///
+    /// - Parameter isolation: the isolation of `operation`: the main actor's, whose jobs run on this loop from then on, or
+    ///   none.
+    @_spi(Ports) public func taskAtOnce(
+        name: String, inModes modes: Modes, isolation: (any Actor)?, origin: Origin,
+        _ operation: nonisolated(nonsending) @escaping () async -> Void
+    ) -> Task<Void, Never> {
+        checkThread()
+        require(takesJobs, "a task was started on \(mailbox.loopDescription), which has ended")
+        let label = TaskLabel(name: name, origin: origin, function: "")
+        let scope = TaskScope(remote, within: nil)
+        let queue = remote.executor(inModes: modes).jobs.queue
+        let ended = schedule?.taskBegins(named: name, at: origin)
+        let isOnMainActor = isolation === MainActor.shared
+        var item: TaskItem?
+        var hasEnded = false
+        // Unsafe, but the task stays on the loop's thread, to which these belong.
+        nonisolated(unsafe) let body: nonisolated(nonsending) () async -> Void = {
+            withUnsafeCurrentTask { task in
+                let job = task!.job
+                scope.begun(job)
+                queue.began(job, by: isOnMainActor ? .mainActor : .own)
+            }
+            await scope.run(operation)
+            hasEnded = true
+            item?.invalidate()
+            ended?()
+        }
+        let task = queue.runAtOnce(Callee(.task, name, origin), in: self) {
+            scope.bind {
+                if isOnMainActor { return Task.immediate(name: name) { @MainActor in await body() } }
+                let executor = remote.executor(inModes: modes).own
+                return Task.immediate(name: name, executorPreference: executor) { await body() }
+            }
+        }
+        guard !hasEnded else { return task }
+        TaskLabel.set(label, for: task.job)
+        let made = TaskItem(label, scope, in: nil)
+        made.task = (cancel: { task.cancel() }, ended: { _ = await task.result })
+        item = made
+        enrol(made, modes)
+        return task
+    }
+
     /// Cancels the tasks of the loop and waits until they have ended, including tasks that they have started meanwhile.
     /// Shielded tasks are not cancelled. On the loop's thread.
     @_spi(Ports) public nonisolated(nonsending) func endTasks() async {

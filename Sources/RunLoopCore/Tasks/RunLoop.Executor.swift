@@ -82,7 +82,11 @@ extension RunLoop.Executor: JobExecutor {
     func takeWaiting() -> [(job: UnownedJob, way: JobWay)] { jobs.queue.takeWaiting() }
 
     func refuse(_ job: UnownedJob, by way: JobWay) {
-        if way == .own { own.enqueue(job) } else { jobs.enqueue(job, by: way) }
+        switch way {
+        case .own: own.enqueue(job)
+        case .mainActor: MainActor.shared.enqueue(job)
+        default: jobs.enqueue(job, by: way)
+        }
     }
 
     var isIdle: Bool { jobs.queue.isIdle }

@@ -51,3 +51,7 @@ extension Task {
     /// The job of the task, which is the same pointer: the runtime's tasks are jobs.
     var job: UnownedJob { unsafeBitCast(self, to: UnownedJob.self) }
 }
+
+extension UnsafeCurrentTask {
+    var job: UnownedJob { unsafeBitCast(self, to: UnownedJob.self) }
+}

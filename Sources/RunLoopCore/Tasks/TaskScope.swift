@@ -29,6 +29,12 @@ final class TaskScope: Sendable {
         TaskLabel.set(label, for: job)
     }
 
+    /// Notes that the calling task has begun without having waited for it.
+    func begun(_ job: UnownedJob) {
+        assert(task == nil, "a scope is of two tasks")
+        task = job
+    }
+
     private func ended() {
         if let task { TaskLabel.set(nil, for: task) }
         // Another task may have this one's address now, and tasks started by this one still see the scope.
@@ -44,6 +50,23 @@ final class TaskScope: Sendable {
     func run<Success>(_ body: @isolated(any) () async throws -> Success) async throws -> Success {
         defer { ended() }
         return try await withTaskCancellationHandler(operation: body) { cancel() }
+    }
+
+    /// Runs the body of the calling task, in its isolation.
+    nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async -> Void) async {
+        defer { ended() }
+        await runWithHandler(body)
+    }
+
+    private func runWithHandler(
+        _ body: nonisolated(nonsending) () async -> Void, isolation: isolated (any Actor)? = #isolation
+    ) async {
+        await withTaskCancellationHandler {
+            _ = isolation
+            await body()
+        } onCancel: {
+            cancel()
+        }
     }
 
     /// Returns the scope of the task whose job is running on the loop, if the task was started there: a task that has

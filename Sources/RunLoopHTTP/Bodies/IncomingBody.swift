@@ -17,7 +17,9 @@ final class IncomingBody {
     private let tooLong: any Error
     /// True while a task waits for the next piece.
     private(set) var isAwaited = false
-    private let wait: NamedWait
+    private let remote: RunLoop.Remote
+    /// Made for the first wait: most bodies have come, or are not read.
+    private var wait: NamedWait?
 
     /// Called when the program has taken what had come, and when it asks for more than has come.
     var taken: () -> Void = {}
@@ -29,7 +31,7 @@ final class IncomingBody {
     /// - Parameter tooLong: thrown for a body of more than `maximum` bytes.
     init(on loop: RunLoop, announcedLength: Int?, maximum: Int, tooLong: any Error) {
         (self.announcedLength, self.maximum, self.tooLong) = (announcedLength, maximum, tooLong)
-        wait = NamedWait(loop.remote, "waits for the body of an HTTP message")
+        remote = loop.remote
     }
 
     /// True if no more should be read from the peer.
@@ -40,19 +42,19 @@ final class IncomingBody {
         received += bytes.readableBytes
         var bytes = bytes
         if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
-        wait.end()
+        wait?.end()
     }
 
     func receiveEnd(_ trailers: HTTPFields?) {
         (isComplete, self.trailers) = (true, trailers)
-        wait.end()
+        wait?.end()
     }
 
     /// Ends the body early: the bytes that have come can be taken, and then the error is thrown.
     func fail(_ error: any Error) {
         guard !isComplete, failure == nil else { return }
         failure = error
-        wait.end()
+        wait?.end()
     }
 
     /// Ends the calls to the channel, which has another message now.
@@ -80,6 +82,8 @@ final class IncomingBody {
             if let piece = try take() { return piece }
             if isComplete { return nil }
             if let failure { throw failure }
+            let wait = self.wait ?? NamedWait(remote, "waits for the body of an HTTP message")
+            self.wait = wait
             try await wait.admit(for: "the body of an HTTP message")
             isAwaited = true
             defer { isAwaited = false }

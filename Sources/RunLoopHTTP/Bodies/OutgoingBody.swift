@@ -22,12 +22,14 @@ final class OutgoingBody {
     private var channel: (any BodyChannel)?
     private var failure: (any Error)?
     private let wrongLength: any Error
-    private let wait: NamedWait
+    private let remote: RunLoop.Remote
+    /// Made for the first wait: most peers read fast enough.
+    private var wait: NamedWait?
 
     /// - Parameter wrongLength: thrown if more is written than was announced.
     init(_ length: Int?, to channel: any BodyChannel, on loop: RunLoop, wrongLength: any Error) {
         (lacking, self.channel, self.wrongLength) = (length, channel, wrongLength)
-        wait = NamedWait(loop.remote, "waits until a peer has read a part of an HTTP message")
+        remote = loop.remote
     }
 
     func write(_ bytes: ByteBuffer) throws {
@@ -45,19 +47,21 @@ final class OutgoingBody {
         channel?.flush()
         while let channel {
             if channel.isWritable { return }
+            let wait = self.wait ?? NamedWait(remote, "waits until a peer has read a part of an HTTP message")
+            self.wait = wait
             try await wait.admit(for: "the body of an HTTP message")
             try await wait.wait()
         }
         throw failure ?? CancellationError()
     }
 
-    func drained() { wait.end() }
+    func drained() { wait?.end() }
 
     /// Ends the body, complete or not: nothing more can be written.
     func end(_ error: (any Error)?) {
         guard channel != nil else { return }
         (channel, failure) = (nil, error)
-        wait.end()
+        wait?.end()
     }
 }
 #endif

@@ -176,7 +176,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func requestBegan() {
         guard state != .closing, let context else { return }
         state = .request
-        deadline.cancel()
+        deadline.pause()
         if isQuiescing { context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
     }
 

@@ -66,6 +66,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         case .end(let trailers):
             progress()
             exchange?.receiveEnd(trailers.map { HTTPFields($0) })
+            if isServiceDue { serve() }
             finishIfAnswered()
             // The program answers later.
             if exchange != nil { connection?.readAhead() }
@@ -137,10 +138,22 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         } else if request == nil {
             exchange.closes = connection != nil
             exchange.fail(HTTPServer.Refusal(.badRequest, "the host, the method or a name is not one"))
+        } else if connection == nil || head.hasBody || head.stopsDecoder {
+            serve()
         } else {
-            client.core.serve(exchange, on: client.loop)
+            // The end is the next part. When it has come, the answer needs no thought of a body.
+            isServiceDue = true
         }
         if self.exchange === exchange { phaseChanged() }
+    }
+
+    /// True if the program has not been asked for an answer yet.
+    private var isServiceDue = false
+
+    private func serve() {
+        isServiceDue = false
+        guard let exchange else { return }
+        client.core.serve(exchange, on: client.loop)
     }
 
     func read(context: ChannelHandlerContext) {
@@ -177,8 +190,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         // A client that waits for the permission to send its body may send it or not.
         if exchange.owesContinue { exchange.closes = true }
         var headers = HTTPHeaders(response.headerFields)
-        let status = response.status.code
-        let hasBody = status != 204 && status != 304
+        let status = response.status
+        let hasBody = status.hasBody
         if hasBody, let length {
             headers.add(name: "Content-Length", value: String(length))
         } else if hasBody, connection != nil {
@@ -188,7 +201,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
                 headers.add(name: "Transfer-Encoding", value: "chunked")
             }
         }
-        if !headers.contains(name: "date") { headers.add(name: "Date", value: HTTPDate.now(on: client.loop)) }
+        if !headers.contains(name: "date") { headers.add(name: "Date", value: client.date.now(on: client.loop)) }
         if connection != nil {
             if exchange.closes {
                 headers.add(name: "Connection", value: "close")
@@ -198,7 +211,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         }
         let head = HTTPResponseHead(
             version: version,
-            status: HTTPResponseStatus(statusCode: status, reasonPhrase: response.status.reasonPhrase),
+            status: HTTPResponseStatus(statusCode: status.code, reasonPhrase: status.reasonPhrase),
             headers: headers)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         progress()
@@ -256,8 +269,21 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         guard let context, self.exchange === exchange else { return }
         exchangeEnded(.closed)
         isLast = true
+        // The client receives the part that there is. A reset drops the bytes of its stream that have not been sent.
+        guard connection == nil, context.channel.isWritable else { return reset(context) }
+        timeout.set(after: ConnectionHandler.grace)
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))).whenComplete { _ in
+            let (handler, context) = bound.value
+            handler.reset(context)
+        }
+    }
+
+    private func reset(_ context: ChannelHandlerContext) {
         if connection == nil {
             context.pipeline.syncOperations.resetStream(.internalError)
+        } else {
+            context.flush()
         }
         context.close(promise: nil)
     }
@@ -265,8 +291,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private func exchangeEnded(_ error: HTTPServer.ExchangeError?) {
         guard let exchange else { return }
         if error != nil { declineUpgrade() }
-        (self.exchange, isConcluded) = (nil, false)
-        timeout.cancel()
+        (self.exchange, isConcluded, isServiceDue) = (nil, false, false)
+        timeout.pause()
         client.note(exchange, isCutOff: error != nil)
         exchange.end(error)
     }
@@ -355,7 +381,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     func phaseChanged() {
         // The body of a request that asks for a WebSocket comes when that is decided.
         if exchange?.waitsForInput == true { declineUpgrade() }
-        guard let exchange, let (time, _) = phase(of: exchange) else { return timeout.cancel() }
+        guard let exchange, let (time, _) = phase(of: exchange) else { return timeout.pause() }
         timeout.set(lastProgress + time)
     }
 
@@ -389,8 +415,13 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 extension HTTPExchange {
     /// True if the client receives the body of the answer.
     fileprivate var sendsBody: Bool {
-        request.method != .head && status.map { $0.code != 204 && $0.code != 304 } ?? false
+        request.method != .head && status?.hasBody ?? false
     }
+}
+
+extension HTTPResponse.Status {
+    /// True if an answer with this status may have a body.
+    fileprivate var hasBody: Bool { code != 204 && code != 304 }
 }
 
 extension ChannelPipeline.SynchronousOperations {

@@ -3,16 +3,16 @@ internal import Glibc
 internal import RunLoopKit
 
 /// The value of the field `Date`, which is made once a second on each loop.
-struct HTTPDate {
-    private static let ofLoop = RunLoop.Local { _ in HTTPDate() }
+final class HTTPDate {
+    static let ofLoop = RunLoop.Local { _ in HTTPDate() }
 
     private var second = Int64.min
     private var text = ""
 
-    static func now(on loop: RunLoop) -> String {
+    func now(on loop: RunLoop) -> String {
         let second = loop.wallTime.secondsSince1970
-        if loop[ofLoop].second != second { loop[ofLoop] = HTTPDate(second: second, text: text(of: second)) }
-        return loop[ofLoop].text
+        if self.second != second { (self.second, text) = (second, Self.text(of: second)) }
+        return text
     }
 
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]

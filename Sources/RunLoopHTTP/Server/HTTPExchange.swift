@@ -29,7 +29,7 @@ public final class HTTPExchange {
     let begun: RunLoop.Instant
     /// The handler of the channel; `nil` when the exchange is over.
     private var handler: ExchangeHandler?
-    private let report: (any Error) -> Void
+    private let client: ServedClient
 
     /// The state of the answer.
     enum Answer {
@@ -50,9 +50,8 @@ public final class HTTPExchange {
         _ request: HTTPRequest, _ handler: ExchangeHandler, announcedLength: Int?, expectsContinue: Bool, closes: Bool
     ) {
         (self.request, self.handler) = (request, handler)
-        let client = handler.client
+        client = handler.client
         (peer, loop, begun) = (client.peer, client.loop, client.loop.now)
-        report = { [request] error in client.report(error, request) }
         (owesContinue, self.closes) = (expectsContinue, closes)
         body = IncomingBody(
             on: client.loop, announcedLength: announcedLength, maximum: client.settings.limits.bodyBytes,
@@ -240,7 +239,7 @@ public final class HTTPExchange {
         // The client is still reading an answer, for example that of a limit.
         if case .ended = answer { return }
         let refusal = error as? HTTPServer.Refusal
-        if refusal == nil, !(error is HTTPServer.ExchangeError) { report(error) }
+        if refusal == nil, !(error is HTTPServer.ExchangeError) { client.report(error, request) }
         if let limit = refusal?.limit { self.limit = limit }
         guard case .awaited = answer else { return cutOff(error as? HTTPServer.ExchangeError ?? .closed) }
         // The rest that the client sends is part of an unwanted body.
@@ -250,7 +249,7 @@ public final class HTTPExchange {
         response.headerFields.append(contentsOf: answer.headerFields)
         respond(response)
         // The task may still wait for the body.
-        if refusal?.limit != nil { task?.cancel() }
+        if refusal?.limit != nil { cancelTask() }
     }
 
     /// Closes the connection before the answer is complete.
@@ -267,7 +266,20 @@ public final class HTTPExchange {
 
     // MARK: The task
 
-    var task: Task<Void, any Error>?
+    private var task: Task<Void, Never>?
+    private var isTaskCancelled = false
+
+    /// Notes the task, whose first part has run.
+    func began(_ task: Task<Void, Never>) {
+        self.task = task
+        if isTaskCancelled { task.cancel() }
+    }
+
+    /// Cancels the task; during its first part, at the end of that.
+    private func cancelTask() {
+        isTaskCancelled = true
+        task?.cancel()
+    }
 
     /// Answers with the response of a task.
     nonisolated(nonsending) func answer(with response: HTTPServer.Response) async throws {
@@ -289,15 +301,16 @@ public final class HTTPExchange {
         _ serve: @escaping WebSocket.Service
     ) async throws {
         let socket = WebSocket(on: loop)
-        let task = task
-        socket.ended = { task?.cancel() }
+        socket.ended = { [self] in cancelTask() }
         guard let handler, handler.accept(socket, of: self) else {
             throw HTTPServer.Refusal(
                 .upgradeRequired, "this resource speaks WebSocket", headerFields: [.upgrade: "websocket"])
         }
         defer { socket.close() }
         do { try await serve(socket) } catch {
-            if !(error is CancellationError), !(error is HTTPServer.ExchangeError) { report(error) }
+            if !(error is CancellationError), !(error is HTTPServer.ExchangeError) {
+                client.report(error, request)
+            }
             socket.close(1011)
         }
     }
@@ -313,14 +326,13 @@ public final class HTTPExchange {
         body.forgetChannel()
         let failure = failure ?? error
         if let failure {
-            task?.cancel()
+            cancelTask()
             body.fail(failure)
             if case .body(let body) = answer {
                 sent = body.sent
                 body.end(failure)
             }
         }
-        task = nil
         let closeHandler = closeHandler
         (receiveHandler, endHandler, drainHandler, self.closeHandler) = (nil, nil, nil, nil)
         closeHandler?(self, failure)

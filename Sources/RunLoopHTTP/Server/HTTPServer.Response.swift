@@ -46,7 +46,7 @@ extension HTTPServer {
         public static func text(
             _ text: String, _ status: HTTPResponse.Status = .ok, type: String = "text/plain; charset=utf-8"
         ) -> Response {
-            Response(status, headerFields: [.contentType: type], body: ByteBuffer(string: text))
+            Response(status, type, ByteBuffer(string: text))
         }
 
         /// Creates an answer with bytes, such as JSON from an encoder.
@@ -58,7 +58,7 @@ extension HTTPServer {
         public static func bytes(
             _ bytes: some Sequence<UInt8>, _ status: HTTPResponse.Status = .ok, type: String
         ) -> Response {
-            Response(status, headerFields: [.contentType: type], body: ByteBuffer(bytes: bytes))
+            Response(status, type, ByteBuffer(bytes: bytes))
         }
 
         /// Creates an answer whose body is written piece by piece, after the head.
@@ -94,6 +94,12 @@ extension HTTPServer {
             _ serve: nonisolated(nonsending) @escaping (WebSocket) async throws -> Void
         ) -> Response {
             Response(head: HTTPResponse(status: .switchingProtocols), content: .webSocket(serve))
+        }
+
+        private init(_ status: HTTPResponse.Status, _ type: String, _ body: ByteBuffer) {
+            head = HTTPResponse(status: status)
+            head.headerFields.append(HTTPField(name: .contentType, value: type))
+            content = .bytes(body)
         }
 
         private init(head: HTTPResponse, content: Content) {

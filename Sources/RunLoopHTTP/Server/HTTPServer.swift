@@ -19,8 +19,8 @@ public import RunLoopTLS
 /// daemon.add(server)
 /// ```
 ///
-/// The closure is a task for each request, on the thread of its connection's loop. A closure that takes an ``HTTPExchange``
-/// sets handlers instead. Connections stay open for further requests, pipelined ones included. The server reads only as fast
+/// The closure is a task for each request, on the thread of its connection's loop. It begins within the handler that has
+/// read the request, without a turn of the loop. A closure that takes an ``HTTPExchange`` sets handlers instead. Connections stay open for further requests, pipelined ones included. The server reads only as fast
 /// as the program takes a body, and the program writes only as fast as the client reads. Its ``Limits`` are on by default.
 ///
 /// A client speaks HTTP/2 if TLS has agreed on it, or if it begins with HTTP/2's preface.
@@ -54,7 +54,8 @@ public final class HTTPServer {
     ) {
         // Where code is isolated to the main actor, so is the closure.
         if isolation === MainActor.shared { loop.serveMainActor(forTasksIn: modes) }
-        self.init(loop, nil, ServerCore(.tasks(serve), limits, modes, RunLoop.Origin(file: file, line: line)))
+        let origin = RunLoop.Origin(file: file, line: line)
+        self.init(loop, nil, ServerCore(.tasks(serve), limits, modes, isolation: isolation, origin))
     }
 
     /// A server on one loop whose exchanges have handlers. Call it on the loop's thread, and then ``HTTPServer/listen(on:options:file:line:)``.

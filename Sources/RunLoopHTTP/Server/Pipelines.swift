@@ -12,7 +12,8 @@ extension ChannelPipeline.SynchronousOperations {
         var decoderLimits = NIOHTTPDecoderLimitConfiguration()
         decoderLimits.maxHeaderFieldSize = limits.headBytes
         decoderLimits.maxHeaderListSize = limits.headBytes
-        // The exchange handler frames answers: the encoder would send the end of a chunked body in answer to `HEAD`.
+        // The exchange handler frames answers: the encoder would send the end of a chunked body in answer to `HEAD`. Names
+        // and values of HTTPTypes are valid.
         var encoder = HTTPResponseEncoder.Configuration()
         encoder.automaticallySetFramingHeaders = false
         let exchanges = ExchangeHandler(client, connection)
@@ -30,7 +31,7 @@ extension ChannelPipeline.SynchronousOperations {
                     connection.wasUpgraded()
                     context.pipeline.syncOperations.removeHandler(exchanges, promise: nil)
                 }
-            ), withErrorHandling: false, withOutboundHeaderValidation: true,
+            ), withErrorHandling: false, withOutboundHeaderValidation: false,
             withEncoderConfiguration: encoder, withDecoderLimitConfiguration: decoderLimits)
         try addHandler(exchanges)
     }

@@ -9,6 +9,7 @@ extension HTTPRequestHead {
         guard hosts == 1 || hosts == 0 && version != .http1_1 else {
             return HTTPServer.Refusal(.badRequest, hosts == 0 ? "there is no host" : "there is more than one host")
         }
+        guard headers.contains(name: "transfer-encoding") else { return nil }
         let codings = headers[canonicalForm: "transfer-encoding"]
         guard codings.isEmpty || codings.count == 1 && codings[0].lowercased() == "chunked" else {
             return HTTPServer.Refusal(.notImplemented, "bodies are sent in chunks, or as they are")
@@ -19,6 +20,9 @@ extension HTTPRequestHead {
         }
         return nil
     }
+
+    /// True if a body follows, which may be empty.
+    var hasBody: Bool { headers.contains(name: "content-length") || headers.contains(name: "transfer-encoding") }
 
     /// True if the decoder takes the following bytes for another protocol, and parses no more.
     var stopsDecoder: Bool { headers.contains(name: "upgrade") || method == .CONNECT }

@@ -4,7 +4,7 @@ internal import RunLoopKit
 internal import RunLoopUnix
 
 /// A connection as its handlers see it. On the loop's thread.
-struct ServedClient {
+final class ServedClient {
     let core: ServerCore
     /// The limits and the hooks when the client connected.
     let settings: ServerCore.Settings
@@ -12,6 +12,15 @@ struct ServedClient {
     let peer: Endpoint
     /// The limit that refuses all the client's requests.
     let refusal: HTTPServer.Limit?
+    let date: HTTPDate
+
+    init(
+        _ core: ServerCore, _ settings: ServerCore.Settings, on loop: RunLoop, _ peer: Endpoint,
+        refusal: HTTPServer.Limit?
+    ) {
+        (self.core, self.settings, self.loop, self.peer, self.refusal) = (core, settings, loop, peer, refusal)
+        date = loop[HTTPDate.ofLoop]
+    }
 
     func report(_ error: any Error, _ request: HTTPRequest) {
         if let failed = settings.hooks.failed { return failed(error, request) }

@@ -30,11 +30,16 @@ final class ServerCore: Sendable {
     /// The channels of the open connections.
     let channels = ServedChannels()
     private let service: Service
+    /// The isolation of the program's closure: the main actor, or none.
+    private let isolation: (any Actor)?
     private let origin: RunLoop.Origin
     private let settingsBox: Mutex<Settings>
 
-    init(_ service: Service, _ limits: HTTPServer.Limits, _ modes: RunLoop.Modes, _ origin: RunLoop.Origin) {
-        (self.service, self.modes, self.origin) = (service, modes, origin)
+    init(
+        _ service: Service, _ limits: HTTPServer.Limits, _ modes: RunLoop.Modes, isolation: (any Actor)? = nil,
+        _ origin: RunLoop.Origin
+    ) {
+        (self.service, self.modes, self.isolation, self.origin) = (service, modes, isolation, origin)
         settingsBox = Mutex(Settings(limits: limits))
     }
 
@@ -56,7 +61,7 @@ final class ServerCore: Sendable {
             census.leave(peer)
             return WorldSystem.of(loop).close(descriptor)
         }
-        let client = ServedClient(core: self, settings: settings, loop: loop, peer: peer, refusal: refusal)
+        let client = ServedClient(self, settings, on: loop, peer, refusal: refusal)
         channels.serve(descriptor, from: peer, on: loop.nio(inModes: modes), tls: settings.tls) { channel in
             channel.closeFuture.whenComplete { [census] _ in census.leave(peer) }
             guard let options = channel.syncOptions else { return }
@@ -74,13 +79,14 @@ final class ServerCore: Sendable {
         switch service {
         case .exchanges(let body): body(exchange)
         case .tasks(let body):
-            exchange.task = loop.task(name: "HTTP request", inModes: modes) {
+            let task = loop.taskAtOnce(name: "HTTP request", inModes: modes, isolation: isolation, origin: origin) {
                 do {
                     try await exchange.answer(with: try await body(HTTPServer.Request(exchange)))
                 } catch {
                     exchange.fail(error)
                 }
             }
+            exchange.began(task)
         }
     }
 }

@@ -7,19 +7,29 @@ final class Deadline: Timeout {
     private let modes: RunLoop.Modes
     /// Called when the time is over.
     var reached: (() -> Void)?
+    private var isAwaited = false
 
     init(on loop: RunLoop, inModes modes: RunLoop.Modes) {
         (self.loop, self.modes) = (loop, modes)
         super.init(origin: RunLoop.Origin())
     }
 
-    override func timeoutExpired() { reached?() }
+    override func timeoutExpired() {
+        guard isAwaited else { return }
+        isAwaited = false
+        reached?()
+    }
 
     /// Gives the peer a time from now on.
     func set(after time: Duration) { set(loop.now + time) }
 
     func set(_ date: RunLoop.Instant) {
+        isAwaited = true
         if fireDate != date, !rearm(at: date) { loop.add(self, at: date, forMode: modes) }
     }
+
+    /// Forgets the time until the next one is set. Until then the timeout stays where it is: the next time is usually later,
+    /// so that the loop's earliest date, and the kernel's timer, remain as they are.
+    func pause() { isAwaited = false }
 }
 #endif

@@ -20,7 +20,7 @@ extension HTTPRequest {
         }
         var path = head.uri[...]
         // The form for proxies: the target has the host, and not the field (RFC 9112, section 3.2.2).
-        if method != .connect, !path.hasPrefix("/"), let mark = path.firstIndex(of: ":") {
+        if method != .connect, path.utf8.first != UInt8(ascii: "/"), let mark = path.firstIndex(of: ":") {
             let rest = path[mark...].dropFirst("://".utf8.count)
             let host = rest.prefix { $0 != "/" && $0 != "?" }
             (authority, path) = (String(host), rest[host.endIndex...])
@@ -54,13 +54,13 @@ extension String {
     /// True if the text may be the host of a URL with its port. A character such as `@` or `/` would lead two readers to
     /// different hosts.
     fileprivate var isAuthority: Bool {
-        utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-            default: "-._~%!$&'()*+;=:[]".utf8.contains(byte)
-            }
-        }
+        utf8.allSatisfy { $0 < 128 && Self.authorityBytes[Int($0)] }
+    }
+
+    private static let authorityBytes = (0..<128).map { byte in
+        let scalar = Unicode.Scalar(UInt8(byte))
+        return scalar.properties.isAlphabetic || scalar.properties.numericType == .decimal
+            || "-._~%!$&'()*+;=:[]".unicodeScalars.contains(scalar)
     }
 }
 

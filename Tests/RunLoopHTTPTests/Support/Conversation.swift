@@ -100,6 +100,8 @@ extension String {
             for try await piece in request.body { count += piece.readableBytes }
             return .text("\(count)" + (request.body.trailers.map { " \($0)" } ?? ""))
         case (.post, "/early"): return .text("early")
+        case (.get, "/split"):
+            return HTTPServer.Response(headerFields: [.init("x-echo")!: "a\r\nx-evil: b\r\n\r\nc"])
         case (.get, "/empty"): return HTTPServer.Response(.noContent)
         case (.get, "/stream"), (.head, "/stream"):
             return .stream(type: "text/plain") { writer in
