@@ -58,7 +58,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         depth += 1
         switch unwrapInboundIn(data) {
         // The head of a request that did not become a WebSocket comes when that is decided.
-        case .head where isHeadDue: isHeadDue = false
+        case .head where due == .head: due = .nothing
         case .head(let head): begin(head)
         case .body(let bytes):
             progress()
@@ -66,7 +66,10 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         case .end(let trailers):
             progress()
             exchange?.receiveEnd(trailers.map { HTTPFields($0) })
-            if isServiceDue { serve() }
+            if due == .service {
+                due = .nothing
+                serve()
+            }
             finishIfAnswered()
             // The program answers later.
             if exchange != nil { connection?.readAhead() }
@@ -78,15 +81,21 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     /// The decision about a request for a WebSocket, until the program has answered it.
     private var upgrade: EventLoopPromise<HTTPHeaders?>?
     private var socket: WebSocket?
-    /// True if the head of the present exchange is yet to come.
-    private var isHeadDue = false
+    private enum Due {
+        case nothing
+        /// The head of the present exchange is yet to come.
+        case head
+        /// The program has not been asked for an answer yet.
+        case service
+    }
+    private var due = Due.nothing
 
     /// Begins an exchange that may make the connection a WebSocket.
     ///
     /// - Returns: a future of the fields of the answer; `nil` if the exchange is served as any other.
     func considerUpgrade(_ head: HTTPRequestHead, on eventLoop: any EventLoop) -> EventLoopFuture<HTTPHeaders?> {
         let promise = eventLoop.makePromise(of: HTTPHeaders?.self)
-        (upgrade, isHeadDue) = (promise, true)
+        (upgrade, due) = (promise, .head)
         begin(head)
         return promise.futureResult
     }
@@ -142,16 +151,12 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
             serve()
         } else {
             // The end is the next part. When it has come, the answer needs no thought of a body.
-            isServiceDue = true
+            due = .service
         }
         if self.exchange === exchange { phaseChanged() }
     }
 
-    /// True if the program has not been asked for an answer yet.
-    private var isServiceDue = false
-
     private func serve() {
-        isServiceDue = false
         guard let exchange else { return }
         client.core.serve(exchange, on: client.loop)
     }
@@ -291,7 +296,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private func exchangeEnded(_ error: HTTPServer.ExchangeError?) {
         guard let exchange else { return }
         if error != nil { declineUpgrade() }
-        (self.exchange, isConcluded, isServiceDue) = (nil, false, false)
+        (self.exchange, isConcluded) = (nil, false)
+        if due == .service { due = .nothing }
         timeout.pause()
         client.note(exchange, isCutOff: error != nil)
         exchange.end(error)

@@ -266,19 +266,23 @@ public final class HTTPExchange {
 
     // MARK: The task
 
-    private var task: Task<Void, Never>?
-    private var isTaskCancelled = false
+    private enum Work {
+        /// There is no task, or its first part is running.
+        case beginning
+        /// It is cancelled at the end of its first part.
+        case cancelled
+        case task(Task<Void, Never>)
+    }
+    private var work = Work.beginning
 
     /// Notes the task, whose first part has run.
     func began(_ task: Task<Void, Never>) {
-        self.task = task
-        if isTaskCancelled { task.cancel() }
+        if case .cancelled = work { task.cancel() }
+        work = .task(task)
     }
 
-    /// Cancels the task; during its first part, at the end of that.
     private func cancelTask() {
-        isTaskCancelled = true
-        task?.cancel()
+        if case .task(let task) = work { task.cancel() } else { work = .cancelled }
     }
 
     /// Answers with the response of a task.
