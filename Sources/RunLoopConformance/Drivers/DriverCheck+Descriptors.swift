@@ -157,9 +157,13 @@ extension DriverCheck {
             for version in 0..<100 as Range<UInt32> {
                 let token = SourceToken(slot: 0, version: version)
                 try driver.watch(pipe.reader, for: .readable, token: token)
-                #expect(driver.look(for: Self.patience) == [Found(token: token, events: .readable)])
+                let found = driver.look(for: Self.patience)
                 driver.unwatch(token)
-                #expect(driver.look() == [])
+                let rest = driver.look()
+                let expected = [Found(token: token, events: .readable)]
+                #expect(found == expected && rest == [])
+                // A hundred failures would hide those of other requirements.
+                if found != expected || rest != [] { break }
             }
         }
     }

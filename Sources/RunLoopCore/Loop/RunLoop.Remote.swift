@@ -74,7 +74,8 @@ extension RunLoop {
     /// A handle by which other threads send requests to this loop. Any thread may use it.
     public var remote: Remote { Remote(mailbox) }
 
-    /// Creates a loop of the calling thread.
+    /// Creates a loop of the calling thread. `install(_:)` then makes it `RunLoop.current`; on the main thread, set it in
+    /// `mainRemotes` too, so that other threads find it.
     ///
     /// - Parameter remote: a remote handed out before the loop was made; `nil` for a new one.
     @_spi(Ports) public convenience init(driver: any Driver, world: any World, remote: Remote? = nil) {

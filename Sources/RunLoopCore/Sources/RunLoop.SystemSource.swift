@@ -1,6 +1,6 @@
 extension RunLoop {
-    /// A source for an event of the system, such as a signal, the end of a child, or changes of files. Not for
-    /// subclassing: it has no public initializer.
+    /// A source for an event of the system, such as a signal, the end of a child, or changes of files. It has no public
+    /// initializer; the ports have one, for the author of another kind of source.
     ///
     /// The loop keeps a source until it is invalidated or leaves its last mode. The end of its loop invalidates it. A
     /// source that is released without ever having been added is reported to the ``RunLoop/trace`` of the thread's

@@ -26,13 +26,15 @@
     /// Throws if `descriptor` cannot be watched.
     func check(_ descriptor: Int32) throws(DescriptorError)
 
-    /// Begins to report `token` whenever `descriptor` is ready for one of `events`.
+    /// Begins to report `token` in each wait in which `descriptor` is ready for one of `events`, with those of them for
+    /// which it is. A hang-up and an error make it ready for all. Two tokens may watch one descriptor.
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError)
 
-    /// Begins to report `token` each time the wall clock is set.
+    /// Begins to report `token` as readable each time the wall clock is set. Wall timers depend on it.
     func watchWallClock(token: SourceToken)
 
-    /// Ends a watch of ``watch(_:for:token:)`` or ``watchWallClock(token:)``. Events collected before remain.
+    /// Ends a watch of ``watch(_:for:token:)`` or ``watchWallClock(token:)``; does nothing for another token. Events
+    /// collected before remain.
     func unwatch(_ token: SourceToken)
 }
 

@@ -1,4 +1,6 @@
 /// The environment of a loop, real or simulated. Where the two differ, the loop asks its world.
+///
+/// A world of other drivers on real time may ask `RunLoop.realWorld` for everything but its seats.
 @_spi(Ports) public protocol World: AnyObject, Sendable {
     /// Indicates whether the time is virtual. Then tolerance moves no fire, and results are exact.
     var isVirtual: Bool { get }
@@ -83,7 +85,8 @@
     /// Wakes the driver, even before ``take()``.
     var waker: any Waker { get }
 
-    /// Notes the new thread. Called by its maker.
+    /// Receives the new thread, for a world that waits for the thread's end. Called by the thread's maker, which joins
+    /// the thread as well.
     func wasTaken(by thread: ThreadHandle)
 
     /// Returns the thread's driver once the thread may run. Called first, on the new thread.
