@@ -5,27 +5,30 @@
 /// The loops' dumps have different times, but there are no false cycles: the number of a task is never another's, and a
 /// wait for a value ends only with the task that has it.
 struct TaskWaits {
-    private var graph = WaitGraph()
-    private var tasks: [Int: Console.WaitingTask] = [:]
+    /// The cycles among the tasks.
+    let cycles: [[Console.WaitingTask]]
+    private let tasks: [Int: Console.WaitingTask]
     /// The tasks that each task awaits.
     private var awaited: [Int: [Int]] = [:]
 
     /// - Parameter loops: the names of the loops, and the items of their tasks.
     init(_ loops: [(name: String, tasks: [RunLoop.Dump.Item])]) {
+        var tasks: [Int: Console.WaitingTask] = [:]
         for (name, items) in loops {
             for item in items {
                 guard let task = item.task else { continue }
                 tasks[task.number] = Console.WaitingTask(
                     loop: name, number: task.number, name: item.name, origin: "\(item.origin)")
                 for awaiter in task.awaiters {
-                    graph.add(awaiter, awaits: task.number)
                     awaited[awaiter, default: []].append(task.number)
                 }
             }
         }
+        self.tasks = tasks
+        cycles = RunLoop.Dump.cyclesOfWaiting(among: loops.flatMap(\.tasks)).map { cycle in
+            cycle.compactMap { $0.task.flatMap { tasks[$0.number] } }
+        }
     }
-
-    var cycles: [[Console.WaitingTask]] { graph.cycles.map { $0.compactMap { tasks[$0] } } }
 
     /// Completes tasks whose own loop does not know that they await tasks of others.
     func complete(_ list: inout [Console.Task]) {

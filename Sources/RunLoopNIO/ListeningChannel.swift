@@ -81,7 +81,7 @@ final class ListeningChannel: LoopChannel, @unchecked Sendable {
         guard let child = children.next() as? RunLoopEventLoop, let loop = loopOfChannel.loop else {
             preconditionFailure("the event loops of a RunLoopServerBootstrap are those of run loops")
         }
-        let stream = DescriptorStream(descriptor, on: loop)
+        let stream = loop.makeStream(reading: descriptor, writing: descriptor)
         let channel = StreamChannel(stream, peer: peer, under: layer, on: child, parent: self)
         pipeline.syncOperations.fireChannelRead(NIOAny(channel as any Channel))
     }

@@ -136,7 +136,7 @@ public final class RunLoopClientBootstrap: NIOClientTCPBootstrapProtocol {
         let made = eventLoop.submit {
             guard let loop = eventLoop.loop else { throw EventLoopError.shutdown }
             let peer = WorldSystem.of(loop).peerAddress(of: descriptor)
-            let stream = DescriptorStream(descriptor, on: loop)
+            let stream = loop.makeStream(reading: descriptor, writing: descriptor)
             return StreamChannel(stream, peer: peer, under: layer, on: eventLoop)
         }
         return connect(made) { channel in eventLoop.promising { channel.registerAlreadyConfigured0(promise: $0) } }

@@ -64,7 +64,7 @@ public final class RunLoopPipeBootstrap {
         let (options, initializer) = (options, initializer)
         return eventLoop.flatSubmit {
             guard let loop = eventLoop.loop else { return eventLoop.makeFailedFuture(EventLoopError.shutdown) }
-            let stream = DescriptorStream(input: input ?? -1, output: output ?? -1, on: loop)
+            let stream = loop.makeStream(reading: input ?? -1, writing: output ?? -1)
             let channel = StreamChannel(stream, isRead: input != nil, isWritten: output != nil, on: eventLoop)
             return channel.prepare(options, initializer) {
                 eventLoop.promising { channel.registerAlreadyConfigured0(promise: $0) }

@@ -42,7 +42,8 @@ public import NIOCore
             preconditionFailure("a connection is served on the thread of its run loop, before the loop ends")
         }
         let layer = tls.map { context -> StreamChannel.Layer in { try context.stream(over: $0) } }
-        let channel = StreamChannel(DescriptorStream(descriptor, on: loop), peer: peer, under: layer, on: eventLoop)
+        let channel = StreamChannel(
+            loop.makeStream(reading: descriptor, writing: descriptor), peer: peer, under: layer, on: eventLoop)
         do { try initializer(channel) } catch { return channel.close(promise: nil) }
         ListeningChannel.begin(channel, self)
     }

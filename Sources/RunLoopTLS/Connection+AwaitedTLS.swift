@@ -17,7 +17,7 @@ extension Connection {
         // Thrown before anything is connected.
         let session = try TLSSession(client, serverName: serverName)
         let origin = RunLoop.Origin(file: file, line: line)
-        return try await CompletionWait<Result<Connection, SystemError>>.value(on: loop) { completion in
+        return try await loop.awaitCompletion { (completion: @escaping (Result<Connection, SystemError>) -> Void) in
             let attempt = connect(
                 to: address, on: loop, inModes: modes, timeout: timeout, origin: origin, completion: completion
             ) {
@@ -44,7 +44,7 @@ extension Connection {
         // Thrown before anything is looked up.
         let session = try TLSSession(client, serverName: serverName ?? host)
         let origin = RunLoop.Origin(file: file, line: line)
-        return try await CompletionWait<Result<Connection, ConnectError>>.value(on: loop) { completion in
+        return try await loop.awaitCompletion { (completion: @escaping (Result<Connection, ConnectError>) -> Void) in
             let attempt = connect(
                 host: host, port: port, on: loop, inModes: modes, timeout: timeout, retry: retry, origin: origin,
                 completion: completion

@@ -23,7 +23,7 @@ extension Connection {
         tls server: TLSServerContext, receive: ReceiveHandler? = nil, file: StaticString = #fileID,
         line: UInt32 = #line
     ) throws(TLSError) {
-        let below = DescriptorStream(descriptor, on: loop)
+        let below = loop.makeStream(reading: descriptor, writing: descriptor)
         self.init(
             TLSStream(try TLSSession(server), over: below), on: loop, inModes: modes, limits: limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
@@ -48,7 +48,7 @@ extension Connection {
         tls client: TLSClientContext, serverName: String, receive: ReceiveHandler? = nil,
         file: StaticString = #fileID, line: UInt32 = #line
     ) throws(TLSError) {
-        let below = DescriptorStream(descriptor, on: loop)
+        let below = loop.makeStream(reading: descriptor, writing: descriptor)
         self.init(
             TLSStream(try TLSSession(client, serverName: serverName), over: below), on: loop, inModes: modes,
             limits: limits, origin: RunLoop.Origin(file: file, line: line), receive: receive)

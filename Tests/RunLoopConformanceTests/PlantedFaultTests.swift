@@ -12,8 +12,8 @@ struct PlantedFaultTests {
         let subject = StreamSubject("with a fault") { simulation in
             let (one, other) = makeSockets()
             return (
-                FaultyStream(over: DescriptorStream(one, on: simulation.loop), fault),
-                FaultyStream(over: DescriptorStream(other, on: simulation.loop), fault)
+                FaultyStream(over: simulation.loop.makeStream(reading: one, writing: one), fault),
+                FaultyStream(over: simulation.loop.makeStream(reading: other, writing: other), fault)
             )
         }
         let requirement = try #require(StreamCheck.all.first { $0.testDescription == fault.rawValue })

@@ -32,7 +32,7 @@ indirect enum Ground: Sendable, Equatable, CustomTestStringConvertible {
                 network.setLink(link, between: network.test, and: network.test)
             }
             let (one, other) = network.makeSocketPair()
-            return (DescriptorStream(one, on: loop), DescriptorStream(other, on: loop))
+            return (loop.makeStream(reading: one, writing: one), loop.makeStream(reading: other, writing: other))
         case .tls(let ground): return try encrypt(ground.makePair(in: simulation))
         }
     }

@@ -19,7 +19,7 @@ public struct StreamSubject: Sendable, CustomTestStringConvertible {
     ///   - name: the name of the stream in the names of tests.
     ///   - movesLittle: whether a pass moves only a few bytes of such a stream, so that checks write little.
     ///   - make: a closure that makes the two ends of a conversation for the simulation's loop. A stream on descriptors
-    ///     takes that loop too: `DescriptorStream(socket, on: simulation.loop)`. The check opens and closes the ends.
+    ///     takes that loop too: `simulation.loop.makeStream(reading: socket, writing: socket)`. The check opens and closes the ends.
     @_spi(Ports) public init(
         _ name: String, movesLittle: Bool = false,
         make: @escaping @Sendable (Simulation) throws -> (any ByteStream, any ByteStream)

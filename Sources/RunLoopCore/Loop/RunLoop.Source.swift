@@ -56,7 +56,7 @@ extension RunLoop {
         }
 
         /// Indicates whether the source is in a mode of a loop. On the loop's thread.
-        @_spi(Ports) public final var isScheduled: Bool { home != nil }
+        package final var isScheduled: Bool { home != nil }
 
         // MARK: Points for subclasses
 

@@ -238,7 +238,7 @@ public final class RunLoop {
     }
 
     /// Traps unless the loop's structures agree with one another; for tests.
-    @_spi(Ports) public func checkInvariants() {
+    package func checkInvariants() {
         timers.checkInvariants()
         blocks.checkInvariants()
         parked.checkInvariants()

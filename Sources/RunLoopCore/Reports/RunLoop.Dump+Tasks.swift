@@ -12,7 +12,11 @@ extension RunLoop.Dump {
 
     /// The cycles of tasks of the loop that wait for each other: each for the next one, and the last for the first.
     /// None of them can continue, unless a wait among them is cancelled. O(n log n) in the number of items.
-    public var cyclesOfWaiting: [[Item]] {
+    public var cyclesOfWaiting: [[Item]] { Self.cyclesOfWaiting(among: items) }
+
+    /// Returns the cycles among tasks of one loop or of several. A task is in at most one, the shortest that contains
+    /// its first task, which has the smallest number. Any thread; O(n log n) in the number of items.
+    @_spi(Ports) public static func cyclesOfWaiting(among items: [Item]) -> [[Item]] {
         var graph = WaitGraph()
         var byNumber: [Int: Item] = [:]
         for item in items {

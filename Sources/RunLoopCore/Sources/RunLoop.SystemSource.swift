@@ -37,7 +37,7 @@ extension RunLoop {
         }
 
         /// Leaves the loop, if there is one, without invalidating the source.
-        @_spi(Ports) public final func leaveLoop() {
+        package final func leaveLoop() {
             if let loop { withdraw(from: loop) }
         }
 

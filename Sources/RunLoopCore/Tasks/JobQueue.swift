@@ -176,6 +176,7 @@ extension RunLoop {
         }
     }
 
+    /// The job that the loop runs; `nil` if it runs none. Belongs to the loop's thread.
     @_spi(Ports) public var runningJob: UnownedJob? {
         runs.jobItem.flatMap { UnownedReference<JobQueue>(address: $0.address).with { $0.running?.job } }
     }

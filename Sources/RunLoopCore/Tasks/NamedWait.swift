@@ -2,6 +2,7 @@
 @_spi(Ports) public final class NamedWait: TaskWait, @unchecked Sendable {
     private let text: StaticString
 
+    /// Creates a wait with a text that completes "the task …".
     public init(_ remote: RunLoop.Remote, _ text: StaticString) {
         self.text = text
         super.init(remote)

@@ -185,7 +185,7 @@ extension RunLoop {
 
     /// Cancels the tasks of the loop and waits until they have ended, including tasks that they have started meanwhile.
     /// Shielded tasks are not cancelled. On the loop's thread.
-    @_spi(Ports) public nonisolated(nonsending) func endTasks() async {
+    package nonisolated(nonsending) func endTasks() async {
         while true {
             let items = untimed.all.compactMap { $0 as? TaskItem }
             guard !items.isEmpty else { return }

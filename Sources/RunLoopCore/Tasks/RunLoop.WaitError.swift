@@ -32,5 +32,5 @@ extension RunLoop.Remote {
     var hasEnded: Bool { installedReference?.with { $0.hasEnded } ?? mailbox.isClosed }
 
     /// The error that ends waits after the end of the loop.
-    @_spi(Ports) public var endError: RunLoop.WaitError { .loopEnded(loop: mailbox.name) }
+    package var endError: RunLoop.WaitError { .loopEnded(loop: mailbox.name) }
 }

@@ -2,14 +2,14 @@ internal import CShims
 
 /// The label of a loop's task in reports: its name, and the place where it was started. For a task without a name,
 /// reports show the function that started it.
-@_spi(Ports) public struct TaskLabel: Sendable, CustomStringConvertible {
+struct TaskLabel: Sendable, CustomStringConvertible {
     let name: String?
     let origin: RunLoop.Origin
     let function: StaticString
 
     /// The label in words, for example `task "poller" (Daemon/main.swift:12)`, or `task in serve()
     /// (Daemon/main.swift:12)`.
-    public var description: String { "task \(name.map { quoted($0) } ?? "in \(function)") (\(origin))" }
+    var description: String { "task \(name.map { quoted($0) } ?? "in \(function)") (\(origin))" }
 
     /// The labels of running tasks, by the addresses of their jobs: a job may be on any executor, and does not carry
     /// its task's name. No other job has the address meanwhile.
@@ -24,9 +24,8 @@ internal import CShims
 }
 
 extension UnownedJob {
-    /// The job's address; no other job has it as long as the job waits.
+    /// The address of the job, and of its task, whose label it finds. No other job has it as long as this one waits.
     // A job is a pointer to itself.
-    /// The address of the job's task, which finds its label.
     @_spi(Ports) public var address: UInt { unsafeBitCast(self, to: UInt.self) }
 
     static func == (left: UnownedJob, right: UnownedJob) -> Bool { left.address == right.address }

@@ -36,6 +36,7 @@ internal import Synchronization
     /// modules check each use of a stored property.
     public final var isTaken: Bool { isUsed }
 
+    /// Creates a wait on the loop of `remote`. A task may wait once at a time.
     public init(_ remote: RunLoop.Remote) {
         self.remote = remote
     }
@@ -181,7 +182,7 @@ internal import Synchronization
 extension RunLoop.Remote {
     /// Returns ``endError`` after a suspension. A task that swallows the error and tries again then takes turns, which
     /// are limited at the end of a loop; otherwise it would keep its thread for ever.
-    @_spi(Ports) public nonisolated(nonsending) func endErrorAfterTurn() async -> RunLoop.WaitError {
+    package nonisolated(nonsending) func endErrorAfterTurn() async -> RunLoop.WaitError {
         try? await TaskWait(self).wait()
         return endError
     }

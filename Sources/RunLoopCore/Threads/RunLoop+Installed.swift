@@ -96,11 +96,11 @@ extension RunLoop {
 
 extension UnownedReference<RunLoop> {
     /// Returns the first fire date of a timer that is made now.
-    public func date(after interval: Duration) -> RunLoop.Instant {
+    package func date(after interval: Duration) -> RunLoop.Instant {
         with { $0.now } + (interval > .zero ? interval : Timer.usualInterval)
     }
 
-    public func schedule(_ timer: Timer) {
+    package func schedule(_ timer: Timer) {
         with { $0.add(timer, forMode: .default) }
     }
 }

@@ -4,6 +4,7 @@
 
     private static let names = Locked<[String]>([])
 
+    /// The label of a call without a special purpose.
     public static let call = CallLabel(id: 0)
     /// The label of a call of a method, which can be found by its target.
     static let targetedCall = CallLabel(id: 1)

@@ -3,8 +3,10 @@
     let text: String
 
     private init(text: String) { self.text = text }
+    /// Creates a number.
     @_spi(Ports) public init(_ number: some BinaryInteger) { text = "\(number)" }
     init(_ value: Bool) { text = "\(value)" }
+    /// Creates a string; `null` for `nil`.
     @_spi(Ports) public init(_ string: String?) { text = string.map(quoted) ?? "null" }
     init(_ strings: [String]) { self = .array(strings.map { JSONText($0) }) }
     /// Seconds on a loop's clock.

@@ -12,6 +12,7 @@ internal import Glibc
     // The lock excludes the conflicts that exclusivity checks would find; the checks cost as much as taking the lock.
     @exclusivity(unchecked) private var value: Value
 
+    /// Creates a lock with a value that is read and changed only under it.
     public init(_ value: consuming Value) {
         self.value = value
         pthread_mutex_init(lock, nil)

@@ -6,8 +6,10 @@
     private var lines: [String] = []
     private var arrowCount = 0
 
+    /// Creates a timeline without events.
     @_spi(Ports) public init() {}
 
+    /// The timeline as JSON.
     @_spi(Ports) public var text: String { "{\"traceEvents\":[\n" + lines.joined(separator: ",\n") + "\n]}\n" }
 
     private mutating func add(_ phase: String, _ members: Details) {

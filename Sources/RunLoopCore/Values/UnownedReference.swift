@@ -5,6 +5,7 @@
 @_spi(Ports) public struct UnownedReference<Object: AnyObject>: BitwiseCopyable, Equatable {
     @usableFromInline let reference: Unmanaged<Object>
 
+    /// Creates a reference to an object that is kept elsewhere.
     @inlinable @inline(__always)
     public init(_ object: Object) {
         reference = .passUnretained(object)
@@ -30,6 +31,7 @@
     package func retain() { _ = reference.retain() }
     func release() { reference.release() }
 
+    /// Returns whether both refer to the same object.
     @inline(__always)
     public static func == (left: UnownedReference, right: UnownedReference) -> Bool { left.address == right.address }
 }

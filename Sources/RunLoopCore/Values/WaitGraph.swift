@@ -1,16 +1,14 @@
 /// A graph of tasks, by their numbers, and the tasks that they wait for.
-@_spi(Ports) public struct WaitGraph {
+struct WaitGraph {
     private var awaited: [Int: Set<Int>] = [:]
 
-    public init() {}
-
-    public mutating func add(_ task: Int, awaits other: Int) {
+    mutating func add(_ task: Int, awaits other: Int) {
         awaited[task, default: []].insert(other)
     }
 
     /// The cycles of the graph: each task waits for the next one, and the last for the first, which has the smallest
     /// number. A task is in at most one, the shortest that contains its first task. O(tasks + waits) if there are none.
-    public var cycles: [[Int]] {
+    var cycles: [[Int]] {
         var rest = knots()
         var found: [[Int]] = []
         for start in rest.keys.sorted() where rest[start] != nil {

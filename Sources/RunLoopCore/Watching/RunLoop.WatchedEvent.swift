@@ -68,8 +68,10 @@ extension RunLoop {
 
         /// Groups of events. A ``LoopWatcher`` is told those that it follows. A value and `Sendable`.
         public struct Groups: OptionSet, Sendable {
+            /// The bits of the groups.
             public let rawValue: UInt8
 
+            /// Creates groups from their bits.
             public init(rawValue: UInt8) { self.rawValue = rawValue }
 
             /// Runs, and calls of handlers. Each costs a reading of the clock at its begin and at its end.

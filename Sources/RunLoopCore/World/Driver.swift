@@ -65,6 +65,7 @@
     /// Ends the driver's wait.
     func wake()
 
+    /// The time of the loop. Any thread.
     var now: RunLoop.Instant { get }
 
     /// Notes that the calling thread, which is not the loop's, has posted a job of a task.

@@ -6,6 +6,7 @@ internal import Glibc
     // Unsafe, because it is a pointer: a C semaphore needs a fixed address, and its contract lets any thread use it.
     private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
+    /// Creates a handoff that lets no thread continue.
     public init() {
         let status = sem_init(semaphore, 0, 0)
         assert(status == 0, "a semaphore was not made: \(errno)")
@@ -22,6 +23,7 @@ internal import Glibc
         assert(status == 0, "a signal was lost: \(errno)")
     }
 
+    /// Blocks the calling thread until `signal()` lets it continue.
     public func wait() {
         rlk_wait_really(semaphore)
     }

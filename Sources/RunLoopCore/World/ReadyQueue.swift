@@ -1,8 +1,10 @@
 /// Identifies a source to the driver. The version distinguishes the present tenant of a slot from earlier ones.
 @_spi(Ports) public struct SourceToken: Hashable, Sendable {
     public let slot: UInt32
+    /// The number of earlier sources in the slot.
     public let version: UInt32
 
+    /// Creates a token from its numbers.
     public init(slot: UInt32, version: UInt32) {
         self.slot = slot
         self.version = version
@@ -22,13 +24,16 @@
     @exclusivity(unchecked) private var head = 0
     @exclusivity(unchecked) private var end = 0
 
+    /// Creates an empty queue.
     public init() {}
 
     deinit {
         entries.deallocate()
     }
 
+    /// A Boolean value that indicates whether no descriptor waits.
     public var isEmpty: Bool { head == end }
+    /// The number of ready descriptors.
     public var count: Int { end - head }
 
     /// The entry at the given offset from the front.
@@ -37,6 +42,7 @@
         return entries[head + index]
     }
 
+    /// Appends a ready descriptor. O(1).
     public func append(_ token: SourceToken, _ events: DescriptorEvents) {
         if end == capacity { makeRoom() }
         assert(end < capacity, "a descriptor was added beyond the memory of the queue")
@@ -62,6 +68,7 @@
         }
     }
 
+    /// Removes and returns the first ready descriptor; `nil` if there is none. O(1).
     public func popFirst() -> (token: SourceToken, events: DescriptorEvents)? {
         guard head < end else { return nil }
         assert(end <= capacity, "the queue of ready descriptors ends beyond its memory")

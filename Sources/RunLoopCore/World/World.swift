@@ -15,6 +15,7 @@
     /// run took it.
     func decides(_ decision: Bool) -> Bool
 
+    /// The time of the wall clock. Any thread.
     var wallTime: RunLoop.WallTime { get }
 
     /// Returns the instant at which the wall clock will show a time if it is not set; not in the future if it shows it
@@ -53,6 +54,7 @@
     /// - Returns: whether the task is kept.
     func keeps(endless task: String, with driver: any Driver) -> Bool
 
+    /// The values that each world has once. One object for the life of the world.
     var shared: SharedLocals { get }
 }
 
@@ -80,6 +82,7 @@
 
 /// A thread's seat in a world: made on one thread, and handed to the thread that takes it.
 @_spi(Ports) public protocol Seat: Sendable {
+    /// The world of the seat.
     var world: any World { get }
 
     /// Wakes the driver, even before ``take()``.
@@ -109,6 +112,7 @@
         self.make = make
     }
 
+    /// Returns the value of a world, which is made at the first call. Any thread.
     public subscript(world: any World) -> Value {
         world.shared.locals.withLock { locals in
             if let value: Value = locals.value(of: self) { return value }
@@ -118,6 +122,7 @@
         }
     }
 
+    /// Sets the value of a world. Any thread.
     public func set(_ value: Value, in world: any World) {
         let former = world.shared.locals.withLock { $0.set(value, of: self) }
         withExtendedLifetime(former) {}
@@ -128,8 +133,10 @@
 @_spi(Ports) public final class SharedLocals: Sendable {
     fileprivate let locals = Locked(Locals())
 
+    /// Creates an empty store, for a new world.
     public init() {}
 
+    /// Releases the values, at the end of the world.
     public func removeAll() {
         var last = Locals()
         locals.withLock { swap(&$0, &last) }

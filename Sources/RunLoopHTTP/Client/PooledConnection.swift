@@ -81,7 +81,7 @@ final class PooledConnection {
         idleTime.cancel()
         streams += 1
         let loop = loop
-        let handler: AnswerHandler? = try await CompletionWait.value(on: loop) { [self] complete in
+        let handler: AnswerHandler? = try await loop.awaitCompletion { [self] complete in
             let handler = AnswerHandler(isStream: true, on: loop, inModes: modes, options)
             let promise = channel.eventLoop.makePromise(of: (any Channel).self)
             let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)

@@ -14,7 +14,7 @@ final class FileEventQueue: OpenDescription {
     private let disk: SimulatedDisk
     private var watches: [Watch] = []
     private var lastNumber: Int32 = 0
-    private var records: [InotifyRecord] = []
+    private var records: [[UInt8]] = []
 
     init(on disk: SimulatedDisk) {
         self.disk = disk
@@ -74,10 +74,10 @@ final class FileEventQueue: OpenDescription {
     private static func flag(of node: DiskNode) -> Int32 { node is DirectoryNode ? IN_ISDIR : 0 }
 
     private func append(_ kind: Int32, of watch: Int32, cookie: UInt32 = 0, name: [UInt8] = []) {
-        let record = InotifyRecord(watch: watch, mask: UInt32(kind), cookie: cookie, name: name)
+        let record = FileWatcher.record(watch: watch, mask: UInt32(kind), cookie: cookie, name: name)
         // As in the kernel, an event equal to the last one is dropped.
         guard records.last != record else { return }
-        let overflow = InotifyRecord(watch: -1, mask: UInt32(IN_Q_OVERFLOW), cookie: 0, name: [])
+        let overflow = FileWatcher.record(watch: -1, mask: UInt32(IN_Q_OVERFLOW), cookie: 0, name: [])
         guard records.count < disk.fileEventLimit else {
             if records.last != overflow { records.append(overflow) }
             disk.simulation.meet(.fileEventsLost)
@@ -91,7 +91,7 @@ final class FileEventQueue: OpenDescription {
         guard !records.isEmpty else { return failure(EAGAIN) }
         var bytes: [UInt8] = []
         var count = 0
-        for next in records.lazy.map(\.bytes) {
+        for next in records {
             guard bytes.count + next.count <= room.count else { break }
             bytes += next
             count += 1

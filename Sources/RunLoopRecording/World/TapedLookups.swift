@@ -32,7 +32,7 @@ final class TapedLookups: HostLookups {
     func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
         let number = tapes.call(.lookUp, [.text(name)], .int) { Int(tapes.takeNumber()) }
         if tapes.replay == nil {
-            let real = SharedLookups.of[RunLoop.realWorld].join(name, find) { [self] _, answer in
+            let real = HostResolver.sharedLookups[RunLoop.realWorld].join(name, find) { [self] _, answer in
                 state.withLock { state in
                     state.numbers[number] = nil
                     _ = state.tape!.call(.answer, [.number(number)], .answer) { answer }
@@ -48,7 +48,7 @@ final class TapedLookups: HostLookups {
 
     func leave(_ name: String, _ number: Int) {
         guard let real = state.withLock({ $0.numbers.removeValue(forKey: number) }) else { return }
-        SharedLookups.of[RunLoop.realWorld].leave(name, real)
+        HostResolver.sharedLookups[RunLoop.realWorld].leave(name, real)
     }
 
     /// Sends the answer to the loop as mail of the look-up's number.

@@ -26,7 +26,8 @@ extension ChildProcess {
         }
         require(!modes.isEmpty, "a wait for a child needs a mode; without any, it would never end")
         if let status { return status }
-        return try await CompletionWait<Result<ExitStatus, SystemError>>.value(on: loop) { [self] completion in
+        return try await loop.awaitCompletion {
+            [self] (completion: @escaping (Result<ExitStatus, SystemError>) -> Void) in
             let source = ChildSource(self, handler: { completion(.success($1)) }, file: file, line: line)
             do throws(SystemError) { try loop.add(source, forMode: modes) } catch { completion(.failure(error)) }
             // The loop keeps the source until the loop ends.

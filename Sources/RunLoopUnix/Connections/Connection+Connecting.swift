@@ -31,7 +31,7 @@ extension Connection {
     @_spi(Ports) public static func connect(
         to address: Endpoint, on loop: RunLoop, inModes modes: RunLoop.Modes, timeout: Duration, origin: RunLoop.Origin,
         completion: @escaping (Result<Connection, SystemError>) -> Void,
-        make: @escaping (DescriptorStream) -> Connection
+        make: @escaping (any ByteStream) -> Connection
     ) -> ConnectionAttempt {
         ConnectionAttempt(.address(address), on: loop, modes, timeout: timeout, retry: nil, origin) {
             switch $0 {
@@ -83,7 +83,7 @@ extension Connection {
     @_spi(Ports) public static func connect(
         host: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes, timeout: Duration, retry: Retry?,
         origin: RunLoop.Origin, completion: @escaping (Result<Connection, ConnectError>) -> Void,
-        make: @escaping (DescriptorStream) -> Connection
+        make: @escaping (any ByteStream) -> Connection
     ) -> ConnectionAttempt {
         ConnectionAttempt(.host(host, port: port), on: loop, modes, timeout: timeout, retry: retry, origin) {
             completion($0.map(make))
@@ -101,7 +101,7 @@ extension Connection {
         to address: Endpoint, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection {
-        try await CompletionWait<Result<Connection, SystemError>>.value(on: loop) { completion in
+        try await loop.awaitCompletion { (completion: @escaping (Result<Connection, SystemError>) -> Void) in
             let attempt = connect(
                 to: address, on: loop, inModes: modes, limits: limits, timeout: timeout, completion: completion,
                 file: file, line: line)
@@ -119,7 +119,7 @@ extension Connection {
         host: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes = .common, limits: Limits = Limits(),
         timeout: Duration = .seconds(30), retry: Retry? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> Connection {
-        try await CompletionWait<Result<Connection, ConnectError>>.value(on: loop) { completion in
+        try await loop.awaitCompletion { (completion: @escaping (Result<Connection, ConnectError>) -> Void) in
             let attempt = connect(
                 host: host, port: port, on: loop, inModes: modes, limits: limits, timeout: timeout, retry: retry,
                 completion: completion, file: file, line: line)

@@ -155,7 +155,7 @@ public final class Connection {
         receive: ReceiveHandler? = nil, file: StaticString = #fileID, line: UInt32 = #line
     ) {
         self.init(
-            DescriptorStream(descriptor, on: loop), on: loop, inModes: modes, limits: limits,
+            loop.makeStream(reading: descriptor, writing: descriptor), on: loop, inModes: modes, limits: limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }
 
@@ -177,7 +177,7 @@ public final class Connection {
     ) {
         require(input != nil || output != nil, "a connection has a descriptor to read or one to write")
         self.init(
-            DescriptorStream(input: input ?? -1, output: output ?? -1, on: loop), on: loop, inModes: modes,
+            loop.makeStream(reading: input ?? -1, writing: output ?? -1), on: loop, inModes: modes,
             limits: limits,
             origin: RunLoop.Origin(file: file, line: line), receive: receive)
     }

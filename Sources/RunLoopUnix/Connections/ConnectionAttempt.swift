@@ -4,11 +4,13 @@
 /// loop's thread and is not `Sendable`.
 public final class ConnectionAttempt {
     /// A stream that is open, or the reason why there is none.
-    @_spi(Ports) public typealias Outcome = Result<DescriptorStream, Connection.ConnectError>
+    @_spi(Ports) public typealias Outcome = Result<any ByteStream, Connection.ConnectError>
 
     /// The address or the name to connect to.
     @_spi(Ports) public enum Target {
+        /// An address.
         case address(Endpoint)
+        /// A name, whose addresses are found and tried, or an address in digits.
         case host(String, port: UInt16)
     }
 

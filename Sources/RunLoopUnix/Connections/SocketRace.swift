@@ -131,7 +131,7 @@ private final class ConnectingSocket {
         descriptor = -1
     }
 
-    func takeStream() -> DescriptorStream {
+    func takeStream() -> any ByteStream {
         assert(descriptor >= 0, "a socket is taken that was closed")
         defer { descriptor = -1 }
         return DescriptorStream(input: descriptor, output: descriptor, system, isClient: true)

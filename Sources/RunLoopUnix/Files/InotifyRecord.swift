@@ -1,19 +1,15 @@
 internal import Glibc
 
 /// A record in the form that the system writes into the buffer of a read.
-@_spi(Ports) public struct InotifyRecord: Equatable {
+struct InotifyRecord: Equatable {
     var watch: Int32
     var mask: UInt32
     var cookie: UInt32
     /// The name without its padding.
     var name: [UInt8]
 
-    public init(watch: Int32, mask: UInt32, cookie: UInt32, name: [UInt8]) {
-        (self.watch, self.mask, self.cookie, self.name) = (watch, mask, cookie, name)
-    }
-
     /// The bytes of the record, as a read returns them.
-    public var bytes: [UInt8] {
+    var bytes: [UInt8] {
         // A zero byte ends the name, and more zero bytes pad it.
         let length = name.isEmpty ? 0 : (name.count / Self.headerSize + 1) * Self.headerSize
         assert(length % Self.headerSize == 0 && (length > name.count || name.isEmpty), "no zero byte ends a name")
@@ -59,4 +55,17 @@ internal import Glibc
         (IN_DELETE_SELF, .deletedSelf), (IN_MOVE_SELF, .movedSelf), (IN_UNMOUNT, .unmounted),
         (IN_IGNORED, .ignored), (IN_Q_OVERFLOW, .overflow),
     ]
+}
+
+extension FileWatcher {
+    /// Returns the bytes of a record that a read from `openFileWatcher()`'s descriptor gives. Any thread.
+    ///
+    /// - Parameters:
+    ///   - watch: the number that `watch(_:with:for:)` gave to the watched file; -1 for none.
+    ///   - mask: the kind of the event, as in inotify.
+    ///   - cookie: the number that both parts of a move have; otherwise 0.
+    ///   - name: the name in the watched directory; empty for the file itself.
+    @_spi(Ports) public static func record(watch: Int32, mask: UInt32, cookie: UInt32, name: [UInt8]) -> [UInt8] {
+        InotifyRecord(watch: watch, mask: mask, cookie: cookie, name: name).bytes
+    }
 }

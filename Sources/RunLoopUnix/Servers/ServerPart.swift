@@ -151,7 +151,7 @@ final class ServerPart: ConnectionKeeper {
     }
 
     private func makeConnection(_ descriptor: Int32) throws -> Connection {
-        let below = DescriptorStream(descriptor, on: loop)
+        let below = loop.makeStream(reading: descriptor, writing: descriptor)
         return Connection(
             try common.layer?(below) ?? below, on: loop, inModes: common.modes, limits: Connection.Limits(),
             origin: common.origin, receive: nil)

@@ -1,5 +1,5 @@
 internal import Glibc
-@_spi(Ports) public import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// A look-up of a name by ``HostResolver``. Belongs to the loop's thread and is not `Sendable`.
 public final class HostLookup {
@@ -13,7 +13,7 @@ public final class HostLookup {
     private lazy var finder = HostResolver.finder[loop.world]
     /// The look-ups that it joins. Look-ups by the system's resolver belong to the real world.
     private lazy var lookups: any HostLookups =
-        HostResolver.lookups[loop.world] ?? SharedLookups.of[finder == nil ? RunLoop.realWorld : loop.world]
+        HostResolver.lookups[loop.world] ?? HostResolver.sharedLookups[finder == nil ? RunLoop.realWorld : loop.world]
     /// The hold on simulated time while the system's resolver works.
     private var hold: (any TimeHold)?
     /// The timeout, which also gives the loop something to wait for.
@@ -108,9 +108,7 @@ extension HostLookup: Sendable {}
 }
 
 /// The look-ups of a world, in which requests for the same name share a pending look-up.
-@_spi(Ports) public final class SharedLookups: HostLookups {
-    public static let of = WorldLocal { SharedLookups(in: $0) }
-
+final class SharedLookups: HostLookups {
     private struct State {
         var lookups: [String: Shared] = [:]
         var last = 0
@@ -126,11 +124,11 @@ extension HostLookup: Sendable {}
     private let world: any World
     private let state = Locked(State())
 
-    private init(in world: any World) {
+    init(in world: any World) {
         self.world = world
     }
 
-    public func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
+    func join(_ name: String, _ find: @escaping HostResolver.Finder, _ asker: @escaping Asker) -> Int {
         let (number, isFirst, pool) = state.withLock { state in
             state.last += 1
             let isFirst = state.lookups[name] == nil
@@ -148,7 +146,7 @@ extension HostLookup: Sendable {}
         return number
     }
 
-    public func leave(_ name: String, _ number: Int) {
+    func leave(_ name: String, _ number: Int) {
         state.withLock { state in
             state.lookups[name]?.askers[number] = nil
             if let shared = state.lookups[name], shared.askers.isEmpty, !shared.hasBegun { state.lookups[name] = nil }

@@ -73,7 +73,7 @@ public enum HostResolver {
         _ name: String, port: UInt16, on loop: RunLoop, inModes modes: RunLoop.Modes = .common,
         timeout: Duration = .seconds(30), file: StaticString = #fileID, line: UInt32 = #line
     ) async throws -> [Endpoint] {
-        try await CompletionWait<Result<[Endpoint], LookupError>>.value(on: loop) { completion in
+        try await loop.awaitCompletion { (completion: @escaping (Result<[Endpoint], LookupError>) -> Void) in
             let lookup = resolve(
                 name, port: port, on: loop, inModes: modes, timeout: timeout, completion: completion, file: file,
                 line: line)
@@ -90,6 +90,10 @@ public enum HostResolver {
 
     /// The look-ups of a world; `nil` for ``SharedLookups``.
     @_spi(Ports) public static let lookups = WorldLocal<(any HostLookups)?> { _ in nil }
+
+    /// The look-ups that a world has by itself: requests for the same name share a pending one, on the world's threads.
+    /// Any thread.
+    @_spi(Ports) public static let sharedLookups = WorldLocal<any HostLookups> { SharedLookups(in: $0) }
 
     /// Asks the system's resolver, which does not wait if `flags` accept only digits (`AI_NUMERICHOST`).
     static func find(_ name: String, flags: Int32 = AI_ADDRCONFIG) -> Result<[Endpoint], LookupError> {

@@ -11,6 +11,7 @@ internal import RunLoopKit
     /// The next buffer in a pool.
     fileprivate var next: ByteBuffer?
 
+    /// Creates an empty buffer, which grows when bytes are appended.
     public init(capacity: Int) {
         memory = .allocate(byteCount: capacity, alignment: 1)
         self.capacity = capacity
@@ -20,6 +21,7 @@ internal import RunLoopKit
         memory.deallocate()
     }
 
+    /// The number of bytes.
     public var count: Int { end - start }
     var isEmpty: Bool { start == end }
 
@@ -39,6 +41,7 @@ internal import RunLoopKit
         if start == end { (start, end) = (0, 0) }
     }
 
+    /// Copies bytes to the end, which must not be the buffer's own.
     public func append(_ bytes: UnsafeRawBufferPointer) {
         guard let source = bytes.baseAddress else { return }
         assert(source < memory || source >= memory + capacity, "a buffer was given bytes of its own memory")

@@ -2,7 +2,7 @@ internal import Glibc
 @_spi(Ports) public import RunLoopKit
 
 /// A stream on descriptors, which it owns: a socket, a terminal, or the ends of one or two pipes.
-@_spi(Ports) public final class DescriptorStream: ByteStream {
+final class DescriptorStream: ByteStream {
     private let input: Int32
     // Unchecked as in `Connection`.
     @exclusivity(unchecked) private var output: Int32
@@ -13,7 +13,7 @@ internal import Glibc
     // A descriptor that is both read and written has one source.
     @exclusivity(unchecked) private var reader: DescriptorSource?
     @exclusivity(unchecked) private var writer: DescriptorSource?
-    @exclusivity(unchecked) public var owner: (any StreamOwner)?
+    @exclusivity(unchecked) var owner: (any StreamOwner)?
     private var isClosed = false
     /// The meter of the stream's bytes, if the loop is recorded.
     @exclusivity(unchecked) private var meter: FlightMeter? {
@@ -27,19 +27,9 @@ internal import Glibc
     /// True if this side connected, so that the other side answers.
     private let isClient: Bool
 
-    @exclusivity(unchecked) public private(set) var failure: (any StreamFailure)?
-    @exclusivity(unchecked) public var interest: DescriptorEvents = [] {
+    @exclusivity(unchecked) private(set) var failure: (any StreamFailure)?
+    @exclusivity(unchecked) var interest: DescriptorEvents = [] {
         didSet { if interest != oldValue { interestChanged() } }
-    }
-
-    /// Creates a stream that reads and writes one descriptor.
-    public convenience init(_ descriptor: Int32, on loop: RunLoop) {
-        self.init(input: descriptor, output: descriptor, WorldSystem.of(loop))
-    }
-
-    /// Creates a stream that reads one descriptor and writes another; -1 stands for none.
-    public convenience init(input: Int32, output: Int32, on loop: RunLoop) {
-        self.init(input: input, output: output, WorldSystem.of(loop))
     }
 
     init(input: Int32, output: Int32, _ system: any SystemCalls, isClient: Bool = false) {
@@ -57,11 +47,11 @@ internal import Glibc
     /// True if the kernel can move bytes between this stream and another such stream.
     var maySplice: Bool { isSocket && system.splices }
 
-    public var isOpen: Bool { true }
-    public var holdsInput: Bool { false }
-    public var fileDescriptor: Int32 { input >= 0 ? input : output }
+    var isOpen: Bool { true }
+    var holdsInput: Bool { false }
+    var fileDescriptor: Int32 { input >= 0 ? input : output }
 
-    public var name: String? {
+    var name: String? {
         didSet {
             reader?.name = sourceName
             writer?.name = sourceName
@@ -70,7 +60,7 @@ internal import Glibc
     }
     private var sourceName: String { name ?? "connection" }
 
-    public func open(
+    func open(
         on loop: RunLoop, inModes modes: RunLoop.Modes, origin: RunLoop.Origin, interest: DescriptorEvents
     ) throws(DescriptorError) {
         assert(reader == nil && writer == nil && !isClosed, "a stream is opened twice, or after its end")
@@ -108,7 +98,7 @@ internal import Glibc
         writer?.events = interest.intersection(mask(of: output))
     }
 
-    public func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
+    func read(into room: UnsafeMutableRawBufferPointer) -> StreamResult {
         assert(!isClosed, "a stream is read after its end")
         let count = isSocket ? system.receive(input, into: room) : system.read(input, into: room)
         if count >= 0 { holds?.hasRead() }
@@ -122,11 +112,11 @@ internal import Glibc
         return unmoved("read from the connection", errno)
     }
 
-    public func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
+    func write(_ bytes: UnsafeRawBufferPointer) -> StreamResult {
         wrote(isSocket ? system.send(output, bytes) : system.write(output, bytes), of: bytes.count)
     }
 
-    public func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
+    func write(gathering pieces: UnsafeBufferPointer<UnsafeRawBufferPointer>) -> StreamResult {
         guard isSocket else { return pieces.first { !$0.isEmpty }.map { write($0) } ?? .done(0) }
         let all = pieces.reduce(0) { $0 + $1.count }
         if all == 0 { return .done(0) }
@@ -159,7 +149,7 @@ internal import Glibc
         return .failed
     }
 
-    public func endWriting() -> StreamResult {
+    func endWriting() -> StreamResult {
         assert(!isClosed, "the output of a stream ends after the stream")
         if isSocket {
             system.endWriting(output)
@@ -171,22 +161,22 @@ internal import Glibc
 
     /// Returns whether closing loses no output. A socket that closes with unread input, or receives input afterwards,
     /// is reset, and output that the peer's system does not yet have is lost.
-    public func mayClose(peerHasEnded: Bool) -> Bool {
+    func mayClose(peerHasEnded: Bool) -> Bool {
         !isSocket || peerHasEnded || (unsentOutput == 0 && !system.hasInput(input))
     }
 
-    public var unsentOutput: Int { isSocket ? system.unsentOutput(output) : 0 }
+    var unsentOutput: Int { isSocket ? system.unsentOutput(output) : 0 }
 
-    public func leave() {
+    func leave() {
         assert(!isClosed, "a stream leaves its loop after its end")
         reader.map(end)
         writer.map(end)
         (reader, writer, owner, holds, meter) = (nil, nil, nil, nil, nil)
     }
 
-    public func holdForAnswer() -> (any TimeHold)? { isClient ? holds?.holdForAnswer() : nil }
+    func holdForAnswer() -> (any TimeHold)? { isClient ? holds?.holdForAnswer() : nil }
 
-    public func close(_ ending: StreamEnding) {
+    func close(_ ending: StreamEnding) {
         guard !isClosed else { return }
         isClosed = true
         if ending == .reset && isSocket { system.resetWhenClosed(output) }
@@ -205,5 +195,17 @@ internal import Glibc
     private func end(_ source: DescriptorSource) {
         source.removalHandler = nil
         source.invalidate()
+    }
+}
+
+extension RunLoop {
+    /// Returns a stream that reads one descriptor and writes another, or the same one, and owns them from now on. Call
+    /// it on the loop's thread; the stream is used there alone.
+    ///
+    /// - Parameters:
+    ///   - input: a socket, a terminal, or the end of a pipe, which is made non-blocking; -1 for none.
+    ///   - output: a descriptor as well; -1 for none.
+    @_spi(Ports) public func makeStream(reading input: Int32, writing output: Int32) -> any ByteStream {
+        DescriptorStream(input: input, output: output, WorldSystem.of(self))
     }
 }

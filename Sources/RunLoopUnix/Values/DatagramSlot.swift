@@ -20,6 +20,7 @@
     /// single datagram.
     public var segmentSize = 0
 
+    /// Creates a slot without memory.
     public init() {}
 
     /// Returns the datagram that begins at an offset of the slot's bytes.
@@ -38,12 +39,14 @@
 
 /// An error from a socket's queue, about a datagram sent earlier.
 @_spi(Ports) public struct QueuedError {
+    /// The system's reason.
     public let errno: Int32
     /// The receiver of the datagram.
     public let peer: Endpoint
     /// True if the call that sent the datagram has already reported the error.
     public let isLocal: Bool
 
+    /// Creates an error from its parts.
     public init(errno: Int32, peer: Endpoint, isLocal: Bool) {
         (self.errno, self.peer, self.isLocal) = (errno, peer, isLocal)
     }

@@ -67,7 +67,7 @@ struct LoopTaskTests {
         let log = Log<String>()
         let thread = LoopThread(name: "short") { loop in
             loop.task {
-                try await CompletionWait<Int>.value(on: loop) { completion in
+                try await loop.awaitCompletion { (completion: @escaping (Int) -> Void) in
                     nonisolated(unsafe) let completion = completion
                     switch keeper {
                     case "timer": loop.add(Timer(at: .distantFuture) { _ in completion(1) }, forMode: .default)

@@ -1,6 +1,7 @@
-@_spi(Ports) import RunLoopCore
 import TestSupport
 import Testing
+
+@testable import RunLoopCore
 
 @Suite("Cycles of waiting")
 struct WaitGraphTests {

@@ -18,12 +18,12 @@ enum StreamKind: CaseIterable, CustomTestStringConvertible {
         case .memoryOfOneByte: return MemoryStream.pair(capacity: 1)
         case .sockets:
             let (one, other) = makeSockets()
-            return (DescriptorStream(one, on: loop), DescriptorStream(other, on: loop))
+            return (loop.makeStream(reading: one, writing: one), loop.makeStream(reading: other, writing: other))
         case .pipes:
             let (there, back) = (makePipe(), makePipe())
             return (
-                DescriptorStream(input: back.read, output: there.write, on: loop),
-                DescriptorStream(input: there.read, output: back.write, on: loop)
+                loop.makeStream(reading: back.read, writing: there.write),
+                loop.makeStream(reading: there.read, writing: back.write)
             )
         }
     }

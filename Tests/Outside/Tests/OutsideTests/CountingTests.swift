@@ -11,7 +11,7 @@ struct CountingTests {
     private static func makePair(on loop: RunLoop) -> (CountingStream, CountingStream) {
         var sockets: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
-        let streams = sockets.map { CountingStream(over: DescriptorStream($0, on: loop)) }
+        let streams = sockets.map { CountingStream(over: loop.makeStream(reading: $0, writing: $0)) }
         return (streams[0], streams[1])
     }
 

@@ -15,7 +15,7 @@ struct DeflateTests {
         var reason: Connection.CloseReason?
 
         init(_ socket: Int32, on loop: RunLoop, answers: Bool) {
-            stream = DeflateStream(over: DescriptorStream(socket, on: loop))
+            stream = DeflateStream(over: loop.makeStream(reading: socket, writing: socket))
             var limits = Connection.Limits()
             limits.readsWhileFull = true
             limits.maximumInput = .max
@@ -36,7 +36,7 @@ struct DeflateTests {
     private static let deflate = StreamSubject("deflate") { simulation in
         var sockets: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
-        let streams = sockets.map { DeflateStream(over: DescriptorStream($0, on: simulation.loop)) }
+        let streams = sockets.map { DeflateStream(over: simulation.loop.makeStream(reading: $0, writing: $0)) }
         return (streams[0], streams[1])
     }
 
