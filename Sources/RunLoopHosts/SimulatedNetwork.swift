@@ -53,11 +53,11 @@ public final class SimulatedNetwork: Sendable {
         testProcess = Process(getpid(), on: machine, mostDescriptors: .max)
         test = SimulatedHost(machine, test: testProcess)
         simulation.nameTest(test.name)
-        let (loop, world) = (simulation.loop, simulation.world)
+        let (loop, world) = (simulation.loop, simulation.loop.world)
         require(Self.ofWorld[world] == nil, "a simulation has one network; add your hosts to that")
         // The network lives as long as the simulation: connections may outlive the program that made the network.
         Self.ofWorld.set(self, in: world)
-        world.add(system, for: loop)
+        simulation.add(system, for: loop)
         WorldSystem.set(system, for: loop)
         HostResolver.finder.set({ [unowned testProcess] in testProcess.machine.find($0) }, in: world)
     }

@@ -13,7 +13,7 @@ extension Simulation {
     public var picture: String {
         let contents = timeline.history.contents
         let rows = Rows(
-            contents.events.map { .event(Trace.Event($0)) }, lanes: contents.lanes.map(\.name),
+            contents.events.map { .event(TracedEvent($0)) }, lanes: contents.lanes.map(\.name),
             alive: Set(contents.lanes.filter(\.wasAlive).map(\.name)))
         let shown = Array(rows.rows.indices.suffix(Picture.mostRows))
         var lines = ["seed \(seed), at \(now)\(isReproducible ? "" : ", not reproducible")"]
@@ -55,6 +55,7 @@ extension Simulation {
         width = isNarrow ? Self.lane.lowerBound : max(longest, Self.lane.lowerBound)
     }
 
+    /// The lines of the picture, of at most 120 columns.
     public var lines: [String] {
         guard !shown.isEmpty else { return ["nothing has happened"] }
         let timeWidth = shown.map { "\(rows.rows[$0].event.date)".count }.max()!

@@ -4,6 +4,7 @@ internal import RunLoopCore
 @_spi(Ports) public struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 
+    /// Creates the numbers of a seed.
     public init(seed: UInt64) {
         state = seed
     }
@@ -17,6 +18,7 @@ internal import RunLoopCore
         state = mixed.next()
     }
 
+    /// Returns the next number.
     public mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
         var mixed = state

@@ -46,8 +46,8 @@ enum SimulatedCalls {
         rlk_answer_calls(calls)
     }()
 
-    private static var caller: (world: SimulatedWorld, timeline: Timeline, thread: Timeline.Thread) {
-        guard let loop = RunLoop.installed, let driver = loop.virtualDriver, let world = loop.world as? SimulatedWorld
+    private static var caller: (world: VirtualWorld, timeline: Timeline, thread: Timeline.Thread) {
+        guard let loop = RunLoop.installed, let driver = loop.virtualDriver, let world = loop.world as? VirtualWorld
         else { fatalError("a thread that has no simulated loop asks a simulation") }
         loop.callTakesTime()
         return (world, driver.timeline, driver.thread)
@@ -63,7 +63,7 @@ enum SimulatedCalls {
 
     /// The surroundings of the calling thread; `nil` for the real ones.
     private static var surroundings: (any SimulatedSurroundings)? {
-        (RunLoop.installed?.world as? SimulatedWorld)?.surroundings
+        (RunLoop.installed?.world as? VirtualWorld)?.surroundings
     }
 
     private static func time(of clock: rlk_clock) -> Int64 {

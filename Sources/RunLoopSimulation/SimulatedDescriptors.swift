@@ -8,6 +8,7 @@
     func check(_ descriptor: Int32) throws(DescriptorError) -> Bool
     /// Begins to note readiness of the descriptor in `watch`, including present readiness.
     func begin(_ watch: DescriptorWatch)
+    /// Ends what `begin(_:)` began.
     func end(_ watch: DescriptorWatch)
     /// The events that a watched descriptor is ready for.
     func readiness(of descriptor: Int32) -> DescriptorEvents
@@ -15,6 +16,7 @@
 
 /// The interest of a loop in a simulated descriptor. Used only by the thread whose turn it is.
 @_spi(Ports) public final class DescriptorWatch {
+    /// The watched descriptor.
     public let descriptor: Int32
     let events: DescriptorEvents
     let token: SourceToken

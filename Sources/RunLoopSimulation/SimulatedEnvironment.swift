@@ -12,6 +12,7 @@ internal import Glibc
         self.lines = lines.map(Self.keep)
     }
 
+    /// Creates an environment of these variables, in the order of their names.
     public convenience init(_ variables: [String: String]) {
         self.init(variables.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8CString) })
     }
@@ -20,6 +21,7 @@ internal import Glibc
         table?.deallocate()
     }
 
+    /// The lines, each with its terminating zero byte.
     public var copies: [[CChar]] { lines.map { Array(UnsafeBufferPointer(start: $0, count: strlen($0) + 1)) } }
 
     /// The variables by name. Of several variables with one name the first counts, as for programs.
@@ -84,6 +86,7 @@ internal import Glibc
     /// a static variable, which all processes of a test share.
     private static let known = Locked<[[CChar]: UInt]>([:])
 
+    /// Returns the address of a copy of the line, which stays forever.
     public static func keep(_ line: [CChar]) -> UnsafeMutablePointer<CChar> {
         let address = known.withLock { known in
             if let address = known[line] { return address }

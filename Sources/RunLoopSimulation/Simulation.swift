@@ -59,7 +59,7 @@ private func report<Failure: Error>(
 
 /// Runs `body` on the virtual time of a simulation with `schedule`; the caller looks at ``Simulation/hostFailures``.
 @_spi(Ports) public func withSimulation<Result, Failure: Error>(
-    seed: UInt64, traced isTraced: Bool = false, schedule: Schedule, listener: (@Sendable (Trace.Event) -> Void)? = nil,
+    seed: UInt64, traced isTraced: Bool = false, schedule: Schedule, listener: (@Sendable (TracedEvent) -> Void)? = nil,
     look: Look? = nil, _ body: (Simulation) throws(Failure) -> Result
 ) throws(Failure) -> Result {
     let simulation = Simulation(
@@ -100,11 +100,11 @@ private func withSimulation<Result, Failure: Error>(
 public final class Simulation: Sendable {
     let timeline: Timeline
     /// The world of the test's own threads.
-    @_spi(Ports) public let world: SimulatedWorld
+    let world: VirtualWorld
     /// The wall clock of the test's own threads.
     @_spi(Ports) public let clock: MachineClock
     /// The worlds of hosts, in the order of their creation.
-    private let otherWorlds = Locked<[SimulatedWorld]>([])
+    private let otherWorlds = Locked<[VirtualWorld]>([])
     private let failures = Locked<[HostError]>([])
     /// Returns waits that are not a thread's own, such as a job's wait for a thread. Called while all threads rest.
     @_spi(Ports) public let furtherWaits = Locked<[@Sendable () -> [Wait]]>([])
@@ -139,7 +139,7 @@ public final class Simulation: Sendable {
 
     init(
         seed: UInt64, isTraced: Bool, startingAt wallTime: RunLoop.WallTime, schedule: Schedule? = nil,
-        listener: (@Sendable (Trace.Event) -> Void)? = nil, look: Look? = nil
+        listener: (@Sendable (TracedEvent) -> Void)? = nil, look: Look? = nil
     ) {
         SimulatedCalls.installation
         self.seed = seed
@@ -147,7 +147,7 @@ public final class Simulation: Sendable {
             isTraced: isTraced, recordsLoops: Witness.current != nil, schedule: schedule, listener: listener, look: look
         )
         clock = MachineClock(on: timeline, showing: wallTime)
-        world = SimulatedWorld(
+        world = VirtualWorld(
             timeline: timeline, numbers: SeededNumbers(seed: seed), clock: clock, process: timeline.test)
         timeline.owner = self
     }
@@ -324,8 +324,8 @@ public final class Simulation: Sendable {
     @_spi(Ports) public func makeWorld(
         named name: String, on machine: String, life: Int, clock: MachineClock,
         descriptors: any SimulatedDescriptors, surroundings: any SimulatedSurroundings
-    ) -> SimulatedWorld {
-        let world = SimulatedWorld(
+    ) -> any SimulatedWorld {
+        let world = VirtualWorld(
             timeline: timeline, numbers: SeededNumbers(seed: seed, for: "\(name) \(life)"), clock: clock,
             process: Timeline.Process(on: machine, isTest: false), prefix: "\(name)/", descriptors: descriptors,
             surroundings: surroundings)
@@ -339,10 +339,19 @@ public final class Simulation: Sendable {
         return RunLoop.RandomNumbers { numbers.withLock { $0.next() } }
     }
 
-    /// Drops a world whose threads have ended.
-    @_spi(Ports) public func letGo(of world: SimulatedWorld) {
-        otherWorlds.withLock { $0.removeAll { $0 === world } }
-        world.letGo()
+    /// Drops a world that ``makeWorld(named:on:life:clock:descriptors:surroundings:)`` has made and whose threads have
+    /// ended. Any thread of the simulation.
+    @_spi(Ports) public func letGo(of world: any SimulatedWorld) {
+        let own = otherWorlds.withLock { worlds in
+            worlds.firstIndex { $0 === world }.map { worlds.remove(at: $0) }
+        }
+        own?.letGo()
+    }
+
+    /// Gives the test's own threads simulated descriptors: the thread of `loop`, which is the caller's, and threads that
+    /// are made later.
+    @_spi(Ports) public func add(_ descriptors: any SimulatedDescriptors, for loop: RunLoop) {
+        world.add(descriptors, for: loop)
     }
 
     /// Breaks the cycle between worlds and the objects that they hold.
@@ -457,6 +466,7 @@ extension RunLoop {
     /// The failures of hosts that may not fail, in all simulations that have ended.
     public let hostFailures = Locked<[Simulation.HostError]>([])
 
+    /// Creates a witness, which the test binds to ``current``.
     public init() {}
 }
 

@@ -30,6 +30,7 @@ extension Simulation {
         /// `true` for the wait of a task; the waits of timers and sources may last forever.
         @_spi(Ports) public let isOfTask: Bool
 
+        /// Creates a wait from its parts.
         @_spi(Ports) public init(
             thread: String, what: String, origin: RunLoop.Origin? = nil, since: RunLoop.Instant, isOfTask: Bool
         ) {

@@ -135,9 +135,9 @@ struct DrawingTests {
                             date: date, kind: .possibility, place: "p", step: 0, names: ["a", "b"], range: 0...1,
                             usual: 0, chosen: 1)))
             }
-            entries.append(.event(Trace.Event(date: date, lane: "main", kind: .note, words: "note \(number)")))
+            entries.append(.event(TracedEvent(date: date, lane: "main", kind: .note, words: "note \(number)")))
         }
-        let rows = Rows(entries)
+        let rows = Trace.rows(of: entries)
         let shown = rows.centred(on: nil)
         #expect(shown == Array(96...102) + Array(191...199))
         let lines = Picture(rows, around: nil).lines
@@ -155,7 +155,8 @@ struct DrawingTests {
         #expect(page.references.isEmpty && !finding.html.contains("url("))
         #expect(page.texts(of: "title").first == "missing: </script> ]]> & ␁'")
         let (left, right) = (
-            Rows(finding.run.trace.entries).rows, Rows(try #require(finding.passingRun).trace.entries).rows
+            Trace.rows(of: finding.run.trace.entries).rows,
+            Trace.rows(of: try #require(finding.passingRun).trace.entries).rows
         )
         let same = Alignment.pairs(of: left, right).filter { $0.allSatisfy { $0 != nil } }.count
         #expect(same > 5 && same < left.count)
@@ -208,7 +209,7 @@ struct DrawingTests {
             Rows(
                 words.enumerated().map { index, words in
                     .event(
-                        Trace.Event(
+                        TracedEvent(
                             date: RunLoop.Instant(nanoseconds: Int64(index)), lane: "a", kind: .note, words: words))
                 }
             ).rows
@@ -235,7 +236,7 @@ struct DrawingTests {
 
     @Test("the bytes of a message are only asked for when the run is recorded")
     func bytes() {
-        func count(_ listener: (@Sendable (Trace.Event) -> Void)?) -> Int {
+        func count(_ listener: (@Sendable (TracedEvent) -> Void)?) -> Int {
             var asked = 0
             func bytes() -> [UInt8] {
                 asked += 1

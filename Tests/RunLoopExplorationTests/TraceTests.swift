@@ -39,9 +39,8 @@ private func race(_ simulation: Simulation) throws {
 }
 
 extension Trace {
-    fileprivate var choices: [Choice] {
-        entries.compactMap { if case .choice(let choice) = $0 { choice } else { nil } }
-    }
+    /// The events alone, in order.
+    var events: some Sequence<TracedEvent> { entries.lazy.compactMap(\.event) }
 }
 
 @Suite("The trace of a run")
@@ -146,23 +145,23 @@ struct TraceTests {
         #expect(trace.choices.first { $0.kind == .task }?.names == ["a", "a 2", "a 3", "a 4"])
     }
 
-    @Test("an entry is read from its line", arguments: Trace.Event.samples.map { Trace.Entry.event($0) } + [.sample])
+    @Test("an entry is read from its line", arguments: TracedEvent.samples.map { Trace.Entry.event($0) } + [.sample])
     func lines(entry: Trace.Entry) {
         #expect(Trace.Entry("\(entry)") == entry)
         #expect(Trace.Entry("\(entry)".replacing("\t", with: " ")) == nil)
     }
 }
 
-extension Trace.Event {
-    fileprivate static var samples: [Trace.Event] {
+extension TracedEvent {
+    fileprivate static var samples: [TracedEvent] {
         let kinds: [Kind] = [
             .began, .ended, .renamed("b"), .note, .call, .ignored, .message(.bytes(3), from: "c"),
             .message(.lost(0), from: "c"), .message(.end, from: "c"),
         ]
         return kinds.map { kind in
-            Trace.Event(
+            TracedEvent(
                 date: RunLoop.Instant(nanoseconds: 7), lane: "a", thread: kind == .note ? "worker" : nil, kind: kind,
-                words: "the words", place: kind == .call ? Trace.Place(file: "App/main.swift", line: 3) : nil)
+                words: "the words", place: kind == .call ? TracedEvent.Place(file: "App/main.swift", line: 3) : nil)
         }
     }
 }

@@ -9,7 +9,7 @@ enum Alignment {
         let sender: String?
         let words: String
 
-        init(_ event: Trace.Event) {
+        init(_ event: TracedEvent) {
             (lane, thread, sender) = (event.lane, event.thread, event.sender)
             // A step that is a departure is the same step.
             words = String(event.words.prefix { $0 != "←" }.reversed().drop { $0 == " " }.reversed())

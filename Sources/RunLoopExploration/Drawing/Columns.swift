@@ -15,7 +15,7 @@ struct Columns {
             (self.machine, self.part) = (machine, part)
         }
 
-        init(of event: Trace.Event) {
+        init(of event: TracedEvent) {
             if let owner = event.owner {
                 self.init(owner, event.lane)
             } else {

@@ -11,6 +11,8 @@ struct Drawing {
     }
 
     private let runs: [Rows]
+    /// The choices of each run, to which its rows refer.
+    private let choices: [[Trace.Choice]]
     private let step: Int?
     private let lines: [Line]
     private let columns: Columns
@@ -24,10 +26,11 @@ struct Drawing {
     private static let mostLetters = 96
 
     /// - Parameters:
+    ///   - choices: the choices of each run, to which its rows refer.
     ///   - pairs: the rows to draw, in order: in each line the number of the row of each run.
     ///   - step: the number of the choice to mark in the first run, counted from 1.
-    init(_ runs: [Rows], _ pairs: [[Int?]], step: Int?) {
-        (self.runs, self.step) = (runs, step)
+    init(_ runs: [Rows], _ choices: [[Trace.Choice]], _ pairs: [[Int?]], step: Int?) {
+        (self.runs, self.choices, self.step) = (runs, choices, step)
         columns = Columns(of: runs)
         var (lines, next) = ([Line](), 0)
         for pair in pairs {
@@ -130,7 +133,7 @@ struct Drawing {
         if rows.contains(where: { $0?.isDeparture ?? false }) { kinds.append("departure") }
         if rows[0]?.has(step) ?? false { kinds.append("cause") }
         if rows.contains(where: { $0 == nil }) { kinds.append("alone") }
-        let titles = rows.compactMap(\.self).map(\.title)
+        let titles = zip(rows, choices).compactMap { row, choices in row?.title(choices) }
         let title = titles.count == 2 && titles[0] == titles[1] ? titles[0] : titles.joined(separator: "\n\n")
         let back =
             "<rect x=\"0\" y=\"\(y(index) - Self.lineHeight / 2)\" width=\"\(size.width)\" height=\"\(Self.lineHeight)\"/>"
@@ -172,21 +175,22 @@ struct Drawing {
     }
 }
 
-extension Trace.Event {
+extension TracedEvent {
     /// The words of the event, with the thread.
     fileprivate var shortWords: String { (thread.map { "\($0): " } ?? "") + words }
 }
 
 extension Rows.Row {
-    /// The full description of the row.
-    fileprivate var title: String {
+    /// Returns the full description of the row.
+    ///
+    /// - Parameter all: the choices of the run.
+    fileprivate func title(_ all: [Trace.Choice]) -> String {
         var lines = ["\(event.date) \(event.lane): \(event.fullWords)"]
         if let owner = event.owner { lines.append("on \(owner)") }
         if let place = event.place { lines.append("made at \(place)") }
-        for (index, choice) in choices.enumerated() {
+        for (index, choice) in zip(choices, all[choices]) {
             let options = choice.names.isEmpty ? "\(choice.range)" : choice.names.joined(separator: ", ")
-            let number = earlierChoices + index + 1
-            lines.append("step \(number), \(choice.place)@\(choice.step): \(choice.outcome), of \(options)")
+            lines.append("step \(index + 1), \(choice.place)@\(choice.step): \(choice.outcome), of \(options)")
         }
         return lines.joined(separator: "\n")
     }

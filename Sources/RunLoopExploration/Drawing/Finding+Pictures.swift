@@ -37,13 +37,13 @@ extension SimulationTrace {
     /// Returns the lines of a picture, which also shows the choice with the number `step`, counted from 1.
     func lines(around step: Int?) -> [String] {
         let end = trace.entries.last?.date ?? RunLoop.Instant(nanoseconds: 0)
-        let lines = ["seed \(token.seed), at \(end)"] + Picture(Rows(trace.entries), around: step).lines
+        let lines = ["seed \(token.seed), at \(end)"] + Picture(Trace.rows(of: trace.entries), around: step).lines
         return endsProcess ? lines + ["Here the process has ended."] : lines
     }
 
     func drawing(around step: Int?) -> Drawing {
-        let rows = Rows(trace.entries)
-        return Drawing([rows], rows.centred(on: step).map { [$0] }, step: step)
+        let rows = Trace.rows(of: trace.entries)
+        return Drawing([rows], [trace.choices], rows.centred(on: step).map { [$0] }, step: step)
     }
 
     /// `true` if the run ended because its process did.

@@ -25,12 +25,14 @@ struct Page {
         let lines = heading.split(separator: "\n", omittingEmptySubsequences: false)
         self.heading = (String(lines[0]), lines.dropFirst().joined(separator: "\n"))
         (token, self.cause) = (runs[0].token, cause)
-        let rows = runs.map { Rows($0.trace.entries.suffix(Self.mostEntries)) }
+        let entries = runs.map { $0.trace.entries.suffix(Self.mostEntries) }
+        let rows = entries.map { Trace.rows(of: $0) }
         let pairs =
             rows.count == 2 ? Alignment.pairs(of: rows[0].rows, rows[1].rows) : rows[0].rows.indices.map { [$0] }
         // The choices of left-out entries are not counted.
         let isCut = runs[0].trace.entries.count > Self.mostEntries
-        drawing = Drawing(rows, pairs, step: isCut ? nil : cause?.step?.number)
+        drawing = Drawing(
+            rows, entries.map { $0.compactMap(\.choice) }, pairs, step: isCut ? nil : cause?.step?.number)
         self.titles = [titles[0] + (runs[0].endsProcess ? ", until its process ended" : "")] + titles.dropFirst()
     }
 

@@ -46,7 +46,7 @@ extension Run {
                 record(.choice(Trace.Choice(of: choice, at: point, on: schedule.time())))
             }
         }
-        let listener = record.map { record in { @Sendable (event: Trace.Event) in record(.event(event)) } }
+        let listener = record.map { record in { @Sendable (event: TracedEvent) in record(.event(event)) } }
         var (fault, end, marks) = withSimulation(
             seed: seed, traced: record != nil, schedule: schedule, listener: listener, look: look
         ) { simulation in

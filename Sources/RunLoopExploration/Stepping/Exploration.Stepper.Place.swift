@@ -83,7 +83,7 @@ extension Exploration.Stepper.Choice {
     }
 }
 
-extension Trace.Event {
+extension TracedEvent {
     /// The event with its lane.
     fileprivate var sentence: String {
         let lane = thread.map { "\(self.lane)/\($0)" } ?? self.lane

@@ -139,7 +139,7 @@ extension Exploration {
             if let near = later.first(where: { !$0.words.isEmpty }) ?? earlier.last(where: { !$0.words.isEmpty }) {
                 // A departure right before this place is marked at the event that follows.
                 let end = trace.entries.lastIndex { $0.event != nil } ?? -1
-                let here = Trace.Event(
+                let here = TracedEvent(
                     date: near.date, lane: near.lane, thread: nil, kind: .note, words: "◀ here", place: nil)
                 trace.entries.insert(.event(here), at: end + 1)
             }

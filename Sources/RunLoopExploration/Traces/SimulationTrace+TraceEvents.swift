@@ -51,7 +51,7 @@ private struct RunEvents {
         for lane in begins.keys.sorted() { endLife(of: lane, at: date) }
     }
 
-    private func lane(of event: Trace.Event) -> String { event.thread.map { "\(event.lane), \($0)" } ?? event.lane }
+    private func lane(of event: TracedEvent) -> String { event.thread.map { "\(event.lane), \($0)" } ?? event.lane }
 
     private mutating func endLife(of lane: String, at date: RunLoop.Instant) {
         guard let begin = begins.removeValue(forKey: lane) else { return }
@@ -59,7 +59,7 @@ private struct RunEvents {
         slice(lane, "life", in: lane, begin, nanoseconds: date.nanoseconds - begin.nanoseconds + 1)
     }
 
-    private mutating func add(_ message: HostMessage, _ event: Trace.Event, from sender: String) {
+    private mutating func add(_ message: HostMessage, _ event: TracedEvent, from sender: String) {
         slice(event.words, "message", in: event.lane, event.date)
         slice(event.words, "message to \(event.lane)", in: sender, event.date)
         let (time, from, to) = (event.date.nanoseconds, track(sender), track(event.lane))
@@ -72,7 +72,7 @@ private struct RunEvents {
 
     private mutating func slice(
         _ name: String, _ kind: String, in lane: String, _ date: RunLoop.Instant, nanoseconds: Int64 = 1,
-        line: Trace.Place? = nil
+        line: TracedEvent.Place? = nil
     ) {
         let track = track(lane)
         text.addSlice(

@@ -49,7 +49,7 @@ extension Exploration {
     }
 }
 
-extension Trace.Event {
+extension TracedEvent {
     /// The words with the thread or the sender; for an event without a row, its kind.
     var fullWords: String {
         let words =

@@ -39,7 +39,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     private(set) var children: [Process] = []
     /// The name of the process's threads.
     private(set) var name: String
-    private var world: SimulatedWorld?
+    private var world: (any SimulatedWorld)?
     private var thread: LoopThread?
     /// The process as its program sees it.
     private var view: SimulatedProcess?

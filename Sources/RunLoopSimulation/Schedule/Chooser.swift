@@ -20,6 +20,7 @@
         case quantity(drawn: Int, range: ClosedRange<Int>)
     }
 
+    /// The kind of the choice.
     public let kind: Kind
     /// The number of earlier points of the run. Random quantities and faults are not counted: there are many, which
     /// would hide the other points.
@@ -42,8 +43,11 @@
     /// The words for each possibility; `nil` if they follow from the lanes.
     let words: ((Int) -> String)?
 
+    /// Returns the name of a lane, by its number.
     public func name(_ lane: Int) -> String { self.lane(lane).name }
+    /// Returns the number of a lane's earlier turns.
     public func turns(_ lane: Int) -> Int { self.lane(lane).turns }
+    /// Returns the machine of a thread that belongs to one.
     public func machine(_ lane: Int) -> String? { self.lane(lane).machine }
 
     /// `true` if the choice is among tasks, threads or events, and not among possibilities.
@@ -53,12 +57,12 @@
     public var place: String { name(placeLane) }
 
     /// The possible choices.
-    var range: ClosedRange<Int> {
+    public var range: ClosedRange<Int> {
         if case .quantity(_, let range) = kind { range } else { 0...lanes.count - 1 }
     }
 
     /// The names of the possible choices, all different; none for a random quantity. O(n²) in their number.
-    var names: [String] {
+    public var names: [String] {
         if case .quantity = kind { return [] }
         var names: [String] = []
         for choice in lanes.indices {

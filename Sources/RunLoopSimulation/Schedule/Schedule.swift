@@ -104,6 +104,7 @@
         var delay = 0
     }
 
+    /// Creates the schedule of one simulation. The chooser is called on the thread whose turn it is.
     public init(_ chooser: any Chooser) {
         self.chooser = chooser
     }

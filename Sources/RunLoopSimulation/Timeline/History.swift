@@ -46,14 +46,14 @@ final class History: Sendable {
     private static let capacity = 256
     private let state = Locked(State())
     /// Receives each event.
-    let listener: (@Sendable (Trace.Event) -> Void)?
+    let listener: (@Sendable (TracedEvent) -> Void)?
 
-    init(_ listener: (@Sendable (Trace.Event) -> Void)?) {
+    init(_ listener: (@Sendable (TracedEvent) -> Void)?) {
         self.listener = listener
     }
 
     private func record(_ event: Event, _ state: inout State) {
-        if let listener { listener(Trace.Event(event)) }
+        if let listener { listener(TracedEvent(event)) }
         guard state.ring.count == Self.capacity else { return state.ring.append(event) }
         forget(state.ring[state.first], &state)
         state.ring[state.first] = event
@@ -91,7 +91,7 @@ final class History: Sendable {
         state.withLock { state in
             if let index = state.lanes.firstIndex(where: { $0.name == lane }) { state.lanes[index].name = name }
             for index in state.ring.indices where state.ring[index].lane == lane { state.ring[index].lane = name }
-            listener?(Trace.Event(date: date, lane: lane, kind: .renamed(name)))
+            listener?(TracedEvent(date: date, lane: lane, kind: .renamed(name)))
         }
     }
 

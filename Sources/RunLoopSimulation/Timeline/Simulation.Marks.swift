@@ -32,6 +32,7 @@ extension Simulation {
             for (mark, count) in run.counts { meet(mark, count > 0) }
         }
 
+        /// Counts a mark, and whether it is met.
         @_spi(Ports) public mutating func meet(_ mark: String, _ isMet: Bool) {
             counts[mark, default: 0] += isMet ? 1 : 0
         }

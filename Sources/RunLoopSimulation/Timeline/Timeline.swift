@@ -48,7 +48,7 @@ final class Timeline: Sendable {
     let look: Look?
 
     init(
-        isTraced: Bool, recordsLoops: Bool, schedule: Schedule?, listener: (@Sendable (Trace.Event) -> Void)?,
+        isTraced: Bool, recordsLoops: Bool, schedule: Schedule?, listener: (@Sendable (TracedEvent) -> Void)?,
         look: Look?
     ) {
         self.isTraced = isTraced

@@ -1,40 +1,52 @@
-/// The events of a run that a picture shows, each with the state of the lanes.
+/// The events of a run that a picture shows, each with the state of the lanes. A `Sendable` value.
 @_spi(Ports) public struct Rows: Sendable {
+    /// A part of a run: an event, or a choice that was made before the next event.
+    public enum Entry: Sendable {
+        /// An event.
+        case event(TracedEvent)
+        /// A choice, which was or was not the usual one.
+        case choice(isDeparture: Bool)
+    }
+
+    /// An event that a picture shows.
     public struct Row: Sendable {
-        public let event: Trace.Event
+        /// The event, with the last name of each lane.
+        public let event: TracedEvent
         /// The lanes that have a thread at the time of the event.
         public let alive: Set<String>
         /// `true` if the lane of the event has no thread any more.
         public fileprivate(set) var isLast = false
-        /// The choices between the previous row and this one. The last row also has the choices after it.
-        public fileprivate(set) var choices: [Trace.Choice]
-        /// The number of choices before `choices`.
-        public let earlierChoices: Int
-
-        public var isDeparture: Bool { choices.contains(where: \.isDeparture) }
+        /// The indices of the choices between the previous row and this one, among all choices. The last row also has
+        /// the choices after it.
+        public fileprivate(set) var choices: Range<Int>
+        /// `true` if one of these choices is a departure.
+        public fileprivate(set) var isDeparture: Bool
 
         /// Returns `true` if the choice with this number, counted from 1, belongs to the row.
-        public func has(_ step: Int?) -> Bool {
-            step.map { earlierChoices + 1...earlierChoices + max(1, choices.count) ~= $0 && !choices.isEmpty } ?? false
-        }
+        public func has(_ step: Int?) -> Bool { step.map { choices.contains($0 - 1) } ?? false }
     }
 
     /// The lanes, in the order of their appearance.
     public private(set) var lanes: [String]
+    /// The rows, in the order of their events.
     public private(set) var rows: [Row] = []
 
+    /// Creates the rows of a run. O(n) in the number of entries.
+    ///
     /// - Parameters:
     ///   - entries: the events and choices of the run.
     ///   - lanes: the lanes that had a thread before the first entry.
     ///   - alive: the lanes that have a thread at the first entry.
-    public init(_ entries: [Trace.Entry], lanes: [String] = [], alive: Set<String> = []) {
+    public init(_ entries: [Entry], lanes: [String] = [], alive: Set<String> = []) {
         self.lanes = lanes
         let names = Self.names(in: entries)
-        var (alive, choices, earlier) = (alive, [Trace.Choice](), 0)
+        var (alive, choices, isDeparture) = (alive, 0..<0, false)
         var others: [String] = []
         for entry in entries {
             switch entry {
-            case .choice(let choice): choices.append(choice)
+            case .choice(let departs):
+                choices = choices.lowerBound..<choices.upperBound + 1
+                isDeparture = isDeparture || departs
             case .event(let event):
                 let event = event.renamed(names)
                 switch event.kind {
@@ -46,20 +58,22 @@
                     if rows.last?.event.lane == event.lane { rows[rows.count - 1].isLast = true }
                 case .renamed: break
                 case .note, .call, .ignored, .message:
-                    rows.append(Row(event: event, alive: alive, choices: choices, earlierChoices: earlier))
-                    earlier += choices.count
-                    choices = []
+                    rows.append(Row(event: event, alive: alive, choices: choices, isDeparture: isDeparture))
+                    (choices, isDeparture) = (choices.upperBound..<choices.upperBound, false)
                     others += event.lanes
                 }
             }
         }
-        if !rows.isEmpty { rows[rows.count - 1].choices += choices }
+        if let last = rows.indices.last {
+            rows[last].choices = rows[last].choices.lowerBound..<choices.upperBound
+            rows[last].isDeparture = rows[last].isDeparture || isDeparture
+        }
         var known = Set(self.lanes)
         for name in others where known.insert(name).inserted { self.lanes.append(name) }
     }
 
     /// Returns the last name of each lane that was renamed.
-    private static func names(in entries: [Trace.Entry]) -> [String: String] {
+    private static func names(in entries: [Entry]) -> [String: String] {
         var names: [String: String] = [:]
         for case .event(let event) in entries {
             if case .renamed(let name) = event.kind { names[event.lane] = name }
@@ -91,24 +105,13 @@
     }
 }
 
-@_spi(Ports) extension Trace.Event {
-    /// The lanes that the event touches.
-    var lanes: [String] { sender.map { [$0, lane] } ?? [lane] }
-
-    public var sender: String? {
-        if case .message(_, let sender) = kind { sender } else { nil }
-    }
-
-    public var isLost: Bool {
-        if case .message(.lost, _) = kind { true } else { false }
-    }
-
-    fileprivate func renamed(_ names: [String: String]) -> Trace.Event {
+extension TracedEvent {
+    fileprivate func renamed(_ names: [String: String]) -> TracedEvent {
         guard !names.isEmpty else { return self }
         func name(_ lane: String) -> String { names[lane] ?? lane }
         var kind = kind
         if case .message(let message, let sender) = kind { kind = .message(message, from: name(sender)) }
-        return Trace.Event(
+        return TracedEvent(
             date: date, lane: name(lane), thread: thread, owner: owner.map(name), kind: kind, words: words,
             place: place)
     }

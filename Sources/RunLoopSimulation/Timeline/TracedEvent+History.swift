@@ -1,6 +1,6 @@
 @_spi(Ports) internal import RunLoopCore
 
-extension Trace.Event {
+extension TracedEvent {
     init(_ event: History.Event) {
         let (date, lane, words) = (event.date, event.lane, event.words.onOneLine)
         switch event.what {
@@ -9,7 +9,7 @@ extension Trace.Event {
         case .note(_, let thread): self.init(date: date, lane: lane, thread: thread, kind: .note, words: words)
         case .step(_, let owner): self.init(date: date, lane: lane, owner: owner, kind: .note, words: words)
         case .loop(.called(_, _, let origin, _), let thread):
-            let place = Trace.Place(file: origin.file, line: Int(origin.line))
+            let place = Place(file: origin.file, line: Int(origin.line))
             self.init(date: date, lane: lane, thread: thread, kind: .call, words: words, place: place)
         case .loop(_, let thread): self.init(date: date, lane: lane, thread: thread, kind: .ignored, words: words)
         case .message(let message, let sender, _):
