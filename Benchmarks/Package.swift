@@ -18,6 +18,7 @@ let package = Package(
     dependencies: [
         .package(name: "RunLoopKit", path: "..", traits: ["Adapters"]),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.92.0"),
         .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.38.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.30.0"),
@@ -80,8 +81,11 @@ let package = Package(
         .executableTarget(
             name: "ProtocolServer",
             dependencies: [
+                .product(name: "RunLoopHTTP", package: "RunLoopKit"),
+                .product(name: "RunLoopKit", package: "RunLoopKit"),
                 .product(name: "RunLoopNIO", package: "RunLoopKit"),
                 .product(name: "RunLoopUnix", package: "RunLoopKit"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
