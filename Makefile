@@ -60,7 +60,7 @@ adapted-build: adapter-deps ## builds the library and its tests with the adapter
 loop-tests system-tests other-tests later-tests deep-tests adapter-tests adapted-build:
 	@Scripts/tests $@
 examples: deps ## builds and tests the package Examples, and runs every example
-web-tests: deps ## the example Web: simulated, as a process, and under attack
+web-tests: deps ## the examples Web and Webhooks: simulated, as processes, and under attack
 
 ## Checks of `make check`
 checks: ## those of the library, one after another
