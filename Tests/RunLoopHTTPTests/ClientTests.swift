@@ -106,6 +106,27 @@ struct ClientTests {
         #expect(log.last == "2")
     }
 
+    @Test("all requests to a server that refuses fail at once, also those above the limit of connections")
+    func refused() {
+        var options = HTTPClient.Options()
+        options.connectionsPerOrigin = 2
+        for scheme in ["http", "https"] {
+            let log = run(options) { loop, client, log in
+                try await loop.withTasks { tasks in
+                    for _ in 0..<6 {
+                        tasks.start {
+                            do { _ = try await client.get("\(scheme)://web:81/") } catch HTTPClient.Failure.unreachable
+                            {
+                                log.append("unreachable at \(loop.now.nanoseconds / 1_000_000_000)")
+                            }
+                        }
+                    }
+                }
+            }
+            #expect(log == [String](repeating: "unreachable at 0", count: 6), "\(scheme)")
+        }
+    }
+
     @Test("an unused connection is closed after a while, and one that the server has closed is not used again")
     func idle() {
         var options = HTTPClient.Options()

@@ -102,7 +102,10 @@ final class Pool {
             connecting -= 1
             switch result {
             case .success: stands(connection)
-            case .failure(let error): waiters.first.map { end($0, throwing: HTTPClient.Failure.unreachable(error)) }
+            case .failure(let error):
+                waiters.first.map { end($0, throwing: HTTPClient.Failure.unreachable(error)) }
+                // Those above the limit of connections, or behind the first one, have none under way.
+                if waiters.count > connecting, !isClosed { connect() }
             }
         }
         var bootstrap = RunLoopClientBootstrap(group: loop.nio(inModes: modes))
