@@ -30,16 +30,18 @@ final class Day: @unchecked Sendable {
 
     /// - Parameters:
     ///   - pauses: the settings of the pauses between tries, in seconds.
+    ///   - lifetimeHours: the age at which hooks are given up.
     ///   - serve: the program of a destination, which adds a key and a body to the list for each hook that it takes.
     init(
-        _ simulation: Simulation, pauses: (first: Double, longest: Double) = (5, 600),
+        _ simulation: Simulation, pauses: (first: Double, longest: Double) = (5, 600), lifetimeHours: Double = 1_000,
         serve: @escaping @Sendable (RunLoop, Log<String>) throws -> Void
     ) {
         self.simulation = simulation
         let (network, taken) = (SimulatedNetwork(simulation), taken)
         self.network = network
+        // On a broken disk it does not start; the service manager tries again.
         service = network.addDaemon(
-            "service", addresses: ["10.1.0.1"], service: .init(watchdogPeriod: .seconds(60))
+            "service", addresses: ["10.1.0.1"], service: .init(watchdogPeriod: .seconds(60)), mayFail: true
         ) { _ in
             let logger = Logger(label: "webhooks", factory: { _ in SwiftLogNoOpLogHandler() })
             return try Service(settings: "/settings", log: "/data/log", logger).run(at: "0.0.0.0", port: 80)
@@ -52,7 +54,7 @@ final class Day: @unchecked Sendable {
         }
         let settings = """
             {"destinations": {\(destinations.joined(separator: ", "))}, "hookBytes": 1000,
-            "firstPauseSeconds": \(pauses.first), "longestPauseSeconds": \(pauses.longest), "lifetimeHours": 1000}
+            "firstPauseSeconds": \(pauses.first), "longestPauseSeconds": \(pauses.longest), "lifetimeHours": \(lifetimeHours)}
             """
         service.disk.install(Array(settings.utf8), at: "/settings")
         service.disk.installDirectory(at: "/data")

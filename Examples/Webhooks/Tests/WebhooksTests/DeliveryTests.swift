@@ -60,6 +60,28 @@ struct DeliveryTests {
         #expect(counts.entries.max() == 3 && order.entries.count == 30 && order.entries.first != "k1")
     }
 
+    @Test("a hook that is too old is given up, also by the next start")
+    func lifetime() {
+        let dates = Log<RunLoop.Instant>()
+        withSimulation { simulation in
+            let day = Day(simulation, lifetimeHours: 1) { loop, _ in
+                try Receiver.serve(on: loop) { _ in
+                    dates.append(loop.now)
+                    throw HTTPServer.Refusal(.internalServerError)
+                }
+            }
+            simulation.advance(by: .seconds(1))
+            day.send()
+            simulation.advance(by: .seconds(4_500))
+            day.service.send(.terminate)
+            simulation.advance(by: .seconds(60))
+            day.service.start()
+            simulation.advance(by: .seconds(4_500))
+        }
+        // The last try is the first behind the hour.
+        #expect(dates.entries.filter { $0 > .init(nanoseconds: 3_600_000_000_000) }.count == 1, "\(dates.entries)")
+    }
+
     @Test("the service says how it stands, and stops within its limit although a destination does not answer")
     func messages() {
         withSimulation { simulation in
