@@ -137,6 +137,33 @@ struct AnswerTests {
             "\($0.request?.path ?? "-") \($0.status?.code ?? 0) \($0.receivedBytes) \($0.sentBytes) \($0.duration)"
         }
         #expect(notes == ["/echo 200 3 3 0.0 seconds", "/stream 200 0 6 2.0 seconds"])
+        _ = answers(to: "GET / HTTP/1.0\r\n\r\n")
+        #expect(conversation.completions.entries.map(\.version) == ["HTTP/1.1", "HTTP/1.1", "HTTP/1.0"])
+    }
+
+    @Test("a stream is not written for HEAD, and a request may have a longer body than the others")
+    func lengthOfOne() {
+        let events = Log<String>()
+        let requests = ["HEAD /", "POST /long", "POST /short"].map {
+            "\($0) HTTP/1.1\r\n\(Self.host)content-length: 3\r\n\r\nabc"
+        }
+        var conversation = conversation
+        conversation.limits.bodyBytes = 2
+        let answer = conversation.answers(to: requests.joined()) { loop, limits in
+            HTTPServer(on: loop, limits: limits) { request in
+                if request.path == "/long" { request.maximumBody = 3 }
+                if request.method == .post {
+                    for try await piece in request.body { events.append(String(buffer: piece)) }
+                }
+                return .stream(length: 4, type: "a/b") { writer in
+                    events.append("written")
+                    try await writer.write("four")
+                }
+            }
+        }.lines
+        let head = "HTTP/1.1 200 OK/Content-Type: a/b/Content-Length: 4/"
+        #expect(answer.hasPrefix("\(head)/\(head)/fourHTTP/1.1 413 ") && answer.hasSuffix("|closed"), "\(answer)")
+        #expect(events.entries == ["abc", "written"])
     }
 }
 #endif

@@ -69,6 +69,45 @@ struct LimitTests {
         #expect(log == ["HTTP/1.1 200", "HTTP/1.1 200", "HTTP/1.1 429", "HTTP/1.1 200"])
     }
 
+    @Test("connections are noted when they open and when they have closed, also those that are refused")
+    func openings() {
+        var conversation = Conversation()
+        conversation.limits.connections = 1
+        let notes = Log<String>()
+        _ = conversation.run { loop, limits in
+            let server = resources(loop, limits)
+            server.hooks.opened = { _ in notes.append("+") }
+            server.hooks.closed = { _ in notes.append("-") }
+            return server
+        } client: { loop, log in
+            var peers: [Connection] = []
+            for _ in 0..<2 { peers.append(try await Connection.connect(host: "web", port: 80, on: loop)) }
+            try await loop.clock.sleep(for: .seconds(1))
+            for peer in peers { peer.close() }
+        }
+        #expect(notes.entries == ["+", "+", "-", "-"])
+    }
+
+    @Test("a body that goes on after its answer is read only for a while")
+    func lateBody() {
+        var conversation = Conversation()
+        conversation.limits.stallTime = .seconds(5)
+        let log = conversation.run(resources) { loop, log in
+            let peer = try await Connection.connect(host: "web", port: 80, on: loop)
+            try await peer.write("POST /early HTTP/1.1\r\n\(Self.host)transfer-encoding: chunked\r\n\r\n")
+            loop.task {
+                while peer.isOpen {
+                    try await peer.write("1\r\nx\r\n")
+                    try await loop.clock.sleep(for: .seconds(1))
+                }
+            }
+            while try await peer.read() != nil {}
+            log.append("\(loop.now.nanoseconds / 1_000_000_000)")
+        }
+        #expect(log == ["5"])
+        #expect(conversation.completions.entries.map(\.limit) == [.stallTime])
+    }
+
     @Test("a client that does not read holds back the program, and is cut off when its time is over")
     func unread() {
         var conversation = Conversation()
@@ -128,6 +167,23 @@ struct LimitTests {
             log.append(String(text.suffix(8)))
         }
         #expect(log == ["true", "10000000"])
+    }
+
+    @Test(
+        "the task of a request does not wait for a body that ends too early or cannot be read",
+        arguments: [("content-length: 9\r\n\r\nabc", true), ("transfer-encoding: chunked\r\n\r\n3\r\nabcxx", false)])
+    func brokenBodies(body: String, endsOutput: Bool) {
+        let ends = Log<Int64>()
+        let requests = [(Duration.zero, "POST / HTTP/1.1\r\n\(Self.host)\(body)")]
+        let answer = Conversation().answers(to: requests, endsOutput: endsOutput) { loop, limits in
+            HTTPServer(on: loop, limits: limits) { request in
+                defer { ends.append(loop.now.nanoseconds / 1_000_000_000) }
+                for try await _ in request.body {}
+                return .text("whole")
+            }
+        }
+        #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.hasSuffix("|closed"), "\(answer)")
+        #expect(ends.entries == [0])
     }
 
     @Test("the task of a request is cancelled when its client goes")

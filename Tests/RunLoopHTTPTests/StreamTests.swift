@@ -106,5 +106,25 @@ struct StreamTests {
         }
         #expect(log == ["early", "0", "reset 0 at 5"])
     }
+
+    @Test("an answer that its client has no window for ends its stream when its time is over")
+    func closedWindow() {
+        var conversation = Conversation()
+        conversation.limits.stallTime = .seconds(5)
+        let log = conversation.run(resources) { loop, log in
+            let client = try await FrameClient(loop)
+            // The initial window is zero.
+            try await client.send(FrameClient.settings, 0, 0, [0, 4, 0, 0, 0, 0])
+            let flags = FrameClient.endHeaders | FrameClient.endStream
+            try await client.send(FrameClient.headers, flags, 1, FrameClient.head())
+            while let frame = try await client.next() {
+                guard frame.type == FrameClient.reset else { continue }
+                log.append("reset \(frame.error ?? 9) at \(loop.now.nanoseconds / 1_000_000_000)")
+                break
+            }
+            client.peer.close()
+        }
+        #expect(log == ["reset 0 at 5"])
+    }
 }
 #endif

@@ -236,6 +236,41 @@ struct WebSocketTests {
         #expect(log == ["8 1001", "end"])
     }
 
+    @Test(
+        "a client that does not read is closed at a further message, or when its time is over; pings wait meanwhile",
+        arguments: [true, false])
+    func unread(isWritten: Bool) {
+        var conversation = conversation
+        conversation.limits.stallTime = .seconds(5)
+        let left = Log<Int64>()
+        let log = conversation.run { loop, limits in
+            HTTPServer(on: loop, limits: limits) { _ in
+                .webSocket { socket in
+                    defer { left.append((loop.now.nanoseconds + 999_999_999) / 1_000_000_000) }
+                    let message = WebSocket.Message.binary(ByteBuffer(repeating: 65, count: 60_000))
+                    while true {
+                        if isWritten { socket.write(message) } else { try await socket.send(message) }
+                        try await loop.clock.sleep(for: .milliseconds(10))
+                    }
+                }
+            }
+        } client: { loop, log in
+            let client = try await Client(loop)
+            _ = try await client.head()
+            client.peer.pauseReading()
+            for _ in 0..<10 {
+                try? await client.send(9, [1])
+                try await loop.clock.sleep(for: .seconds(1))
+            }
+            log.append("\(client.peer.isOpen)")
+            client.peer.reset()
+        }
+        let notes = conversation.completions.entries
+        #expect(notes.map(\.limit) == [isWritten ? .unreadBytes : .stallTime], "\(log)")
+        #expect(notes.map(\.status?.code) == [101] && notes.map(\.isCutOff) == [true])
+        #expect(left.entries.count == 1 && left.entries[0] <= (isWritten ? 2 : 7), "\(left.entries)")
+    }
+
     @Test("a client that does not read holds back the program, and its messages are not read")
     func backPressure() {
         let log = run { loop, log in

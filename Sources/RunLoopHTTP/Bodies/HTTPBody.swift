@@ -4,7 +4,7 @@ public import NIOCore
 
 /// The body of a request or an answer: a sequence of pieces, as they arrive.
 ///
-/// The peer is read only as fast as the program takes the pieces, of which some 128 KiB wait at most. The sequence is its own
+/// The peer is read only as fast as the program takes the pieces, of which some 64 KiB wait at most. The sequence is its own
 /// iterator, and ends with the body. It belongs to the thread of the connection's loop.
 public struct HTTPBody: AsyncSequence, AsyncIteratorProtocol {
     public typealias Element = ByteBuffer

@@ -26,7 +26,7 @@ final class IncomingBody {
     var wanted: () -> Void = {}
 
     /// The number of bytes that wait for the program before the rest is left with the peer.
-    private static let mostHeld = 128 * 1024
+    private static let mostHeld = 64 * 1024
 
     /// - Parameter tooLong: thrown for a body of more than `maximum` bytes.
     init(on loop: RunLoop, announcedLength: Int?, maximum: Int, tooLong: any Error) {

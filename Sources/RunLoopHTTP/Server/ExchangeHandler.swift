@@ -61,7 +61,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         case .head where due == .head: due = .nothing
         case .head(let head): begin(head)
         case .body(let bytes):
-            progress()
+            // After an early answer, only the client's reading is progress.
+            if exchange?.discardsInput == false { progress() }
             exchange?.receive(bytes)
         case .end(let trailers):
             progress()
@@ -111,6 +112,10 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     func accept(_ socket: WebSocket, of exchange: HTTPExchange) -> Bool {
         guard self.exchange === exchange, let upgrade = upgrade.take() else { return false }
         (self.socket, exchange.status, isLast) = (socket, .switchingProtocols, true)
+        socket.noted = { [client, version] limit in
+            exchange.limit = limit
+            client.note(exchange, version, isCutOff: limit != nil)
+        }
         exchangeEnded(nil)
         upgrade.succeed([:])
         return true
@@ -236,6 +241,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     func sendEnd(of exchange: HTTPExchange, _ trailers: HTTPFields?) {
         guard let context else { return }
         guard exchange.closes || !context.channel.isWritable else { return conclude(exchange, trailers) }
+        progress()
         let bound = NIOLoopBound((self, exchange, trailers), eventLoop: context.eventLoop)
         context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))).whenComplete { result in
             let (handler, exchange, trailers) = bound.value
@@ -252,6 +258,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         isConcluded = true
         // First, because a next request that has already arrived begins within the write.
         finishIfAnswered()
+        // The rest of the body has its time.
+        if self.exchange === exchange { progress() }
         context.write(wrapOutboundOut(.end(trailers.map { HTTPHeaders($0) })), promise: nil)
         flushSoon()
         if closes { close() }
@@ -265,8 +273,12 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         guard let exchange, isConcluded, exchange.body.isComplete || exchange.closes else { return }
         isLast = exchange.closes || connection == nil && exchange.body.isComplete
         exchangeEnded(nil)
-        guard !isLast else { return }
-        connection?.requestEnded()
+        if connection == nil {
+            // The end of a stream may wait for the client's window.
+            timeout.set(after: client.settings.limits.stallTime)
+        } else if !isLast {
+            connection?.requestEnded()
+        }
     }
 
     /// Gives up an answer that cannot be completed.
@@ -299,7 +311,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         (self.exchange, isConcluded) = (nil, false)
         if due == .service { due = .nothing }
         timeout.pause()
-        client.note(exchange, isCutOff: error != nil)
+        // A WebSocket is over when its connection closes.
+        if socket == nil { client.note(exchange, version, isCutOff: error != nil) }
         exchange.end(error)
     }
 

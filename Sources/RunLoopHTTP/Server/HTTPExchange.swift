@@ -88,7 +88,7 @@ public final class HTTPExchange {
     /// The fields after the body; `nil` before its end, and if there are none.
     public var trailers: HTTPFields? { body.trailers }
 
-    /// Called with each piece of the body. Without a handler, and while reading is paused, some 128 KiB wait at most, and the
+    /// Called with each piece of the body. Without a handler, and while reading is paused, some 64 KiB wait at most, and the
     /// rest stays with the client. A body that is longer than ``maximumBody`` is answered with 413.
     public var receiveHandler: ((HTTPExchange, ByteBuffer) -> Void)? {
         didSet { deliver() }
@@ -110,7 +110,7 @@ public final class HTTPExchange {
     }
 
     /// True if the rest of the body is read and forgotten, because the answer is complete.
-    private var discardsInput: Bool {
+    var discardsInput: Bool {
         if case .ended = answer { return true }
         return handler == nil
     }
@@ -243,13 +243,13 @@ public final class HTTPExchange {
         if let limit = refusal?.limit { self.limit = limit }
         guard case .awaited = answer else { return cutOff(error as? HTTPServer.ExchangeError ?? .closed) }
         // The rest that the client sends is part of an unwanted body.
-        if !body.isComplete { closes = true }
+        if !body.isComplete || refusal?.limit == .bodyBytes { closes = true }
         let answer = refusal ?? HTTPServer.Refusal(.internalServerError, "the request failed")
         var response = HTTPServer.Response.text(answer.text.isEmpty ? "" : answer.text + "\n", answer.status)
         response.headerFields.append(contentsOf: answer.headerFields)
         respond(response)
         // The task may still wait for the body.
-        if refusal?.limit != nil { cancelTask() }
+        cancelTask()
     }
 
     /// Closes the connection before the answer is complete.
@@ -294,7 +294,8 @@ public final class HTTPExchange {
         case .stream(let length, let write):
             begin(response.head, length: length)
             guard case .body(let body) = answer else { return }
-            try await write(HTTPBodyWriter(body))
+            // The answer to `HEAD` has no body.
+            if request.method != .head { try await write(HTTPBodyWriter(body)) }
             finish()
         case .webSocket(let serve): try await upgrade(serve)
         }
@@ -329,9 +330,9 @@ public final class HTTPExchange {
         handler = nil
         body.forgetChannel()
         let failure = failure ?? error
+        body.fail(failure ?? .closed)
         if let failure {
             cancelTask()
-            body.fail(failure)
             if case .body(let body) = answer {
                 sent = body.sent
                 body.end(failure)

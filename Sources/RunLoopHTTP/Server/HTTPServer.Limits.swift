@@ -17,6 +17,9 @@ extension HTTPServer {
         public var bodyBytes = 1024 * 1024
         /// The largest number of bytes in a message of a ``WebSocket``. A longer one is answered with the status 1009.
         public var messageBytes = 1024 * 1024
+        /// The largest number of bytes of a ``WebSocket`` that wait for its client. A client that is sent a further message
+        /// by ``WebSocket/write(_:)`` is closed.
+        public var unreadBytes = 256 * 1024
         /// The largest number of concurrent streams in one HTTP/2 connection.
         public var streams = 100
         /// The largest number of streams that one HTTP/2 connection may reset in half a minute; one that resets more is closed.
@@ -29,7 +32,7 @@ extension HTTPServer {
         /// The longest time that a connection may be without a request.
         public var idleTime = Duration.seconds(60)
         /// The longest time that a request waits for the next piece of its body, which is answered with 408, or an answer
-        /// for its reader, after which the connection is closed.
+        /// or the messages of a ``WebSocket`` for their reader, after which the connection is closed.
         public var stallTime = Duration.seconds(30)
         /// The longest time from the last step of a client until the program begins its answer, which is 503 otherwise.
         public var answerTime = Duration.seconds(60)
@@ -48,6 +51,8 @@ extension HTTPServer {
         case headBytes
         /// ``Limits/bodyBytes``
         case bodyBytes
+        /// ``Limits/unreadBytes``
+        case unreadBytes
         /// ``Limits/headTime``
         case headTime
         /// ``Limits/stallTime``

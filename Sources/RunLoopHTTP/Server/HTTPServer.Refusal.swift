@@ -41,6 +41,7 @@ extension HTTPServer {
                 Refusal(.tooManyRequests, "too many connections of this address", limit, [.retryAfter: "1"])
             case .headBytes: Refusal(.requestHeaderFieldsTooLarge, "the head is too large", limit)
             case .bodyBytes: Refusal(.contentTooLarge, "the body is too large", limit)
+            case .unreadBytes: Refusal(.tooManyRequests, "too much is unread", limit)
             case .headTime, .stallTime: Refusal(.requestTimeout, "the request took too long", limit)
             case .answerTime: Refusal(.serviceUnavailable, "the answer took too long", limit)
             }

@@ -28,6 +28,12 @@ extension HTTPServer {
         public var headerFields: HTTPFields { head.headerFields }
         /// The body of the request.
         public var body: HTTPBody { HTTPBody(exchange.body, of: exchange) }
+        /// The largest number of bytes that the body may have; by default ``HTTPServer/Limits/bodyBytes``. Set it before you
+        /// take the body.
+        public var maximumBody: Int {
+            get { exchange.maximumBody }
+            nonmutating set { exchange.maximumBody = newValue }
+        }
         /// The loop of the connection, on whose thread the request is answered.
         public var loop: RunLoop { exchange.loop }
         /// The address of the client.

@@ -1,5 +1,6 @@
 #if Adapters
 internal import HTTPTypes
+internal import NIOHTTP1
 internal import RunLoopKit
 internal import RunLoopUnix
 
@@ -27,21 +28,21 @@ final class ServedClient {
         loop.trace?(.ignored("an error of an HTTP server without a hook for it: \(error)"))
     }
 
-    func note(_ exchange: HTTPExchange, isCutOff: Bool) {
+    func note(_ exchange: HTTPExchange, _ version: HTTPVersion, isCutOff: Bool) {
         guard let completed = settings.hooks.completed else { return }
         completed(
             HTTPServer.Completion(
-                request: exchange.request == .unreadable ? nil : exchange.request, peer: peer, status: exchange.status,
-                receivedBytes: exchange.body.received, sentBytes: exchange.sent, duration: loop.now - exchange.begun,
-                limit: exchange.limit, isCutOff: isCutOff))
+                request: exchange.request == .unreadable ? nil : exchange.request, version: "\(version)", peer: peer,
+                status: exchange.status, receivedBytes: exchange.body.received, sentBytes: exchange.sent,
+                duration: loop.now - exchange.begun, limit: exchange.limit, isCutOff: isCutOff))
     }
 
     /// Notes that a client was refused before a request could be read.
     func note(_ refusal: HTTPServer.Refusal) {
         settings.hooks.completed?(
             HTTPServer.Completion(
-                request: nil, peer: peer, status: refusal.status, receivedBytes: 0, sentBytes: 0, duration: .zero,
-                limit: refusal.limit, isCutOff: false))
+                request: nil, version: "HTTP/1.1", peer: peer, status: refusal.status, receivedBytes: 0, sentBytes: 0,
+                duration: .zero, limit: refusal.limit, isCutOff: false))
     }
 }
 #endif

@@ -63,7 +63,11 @@ final class ServerCore: Sendable {
         }
         let client = ServedClient(self, settings, on: loop, peer, refusal: refusal)
         channels.serve(descriptor, from: peer, on: loop.nio(inModes: modes), tls: settings.tls) { channel in
-            channel.closeFuture.whenComplete { [census] _ in census.leave(peer) }
+            settings.hooks.opened?(peer)
+            channel.closeFuture.whenComplete { [census] _ in
+                census.leave(peer)
+                settings.hooks.closed?(peer)
+            }
             guard let options = channel.syncOptions else { return }
             try options.setOption(.allowRemoteHalfClosure, value: true)
             // The requests of one read wait while the first of them is answered.

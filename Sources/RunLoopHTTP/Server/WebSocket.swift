@@ -99,8 +99,9 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol {
     /// Sends a text as ``send(_:)-(WebSocket.Message)`` does.
     public nonisolated(nonsending) func send(_ text: String) async throws { try await send(.text(text)) }
 
-    /// Sends a message without waiting, for example to many clients. Messages pile up in memory if ``isWritable`` is not
-    /// asked. After the end it has no effect. On the loop's thread.
+    /// Sends a message without waiting, for example to many clients. A client that has not read
+    /// ``HTTPServer/Limits/unreadBytes`` of earlier ones is closed instead; ask ``isWritable`` to leave it out. After the end
+    /// it has no effect. On the loop's thread.
     public func write(_ message: Message) { call { $0.write(message) } }
 
     private func call(_ body: @escaping (WebSocketHandler) -> Void) {
@@ -132,14 +133,19 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol {
 
     /// Called when the connection has closed.
     var ended: () -> Void = {}
+    /// Called when the connection has closed, with the limit that the client has reached.
+    var noted: (HTTPServer.Limit?) -> Void = { _ in }
+    /// The limit that the client has reached.
+    var limit: HTTPServer.Limit?
 
     /// Ends the socket, whose connection has closed.
     func end() {
         inputEnded(nil)
         handler = nil
         outputWait.end()
-        let ended = ended
-        self.ended = {}
+        let (ended, noted) = (ended, noted)
+        (self.ended, self.noted) = ({}, { _ in })
+        noted(limit)
         ended()
     }
 }

@@ -17,6 +17,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
     /// True once the server has sent its close frame.
     private var isClosing = false
     private var isPinged = false
+    /// The bytes of the client's last ping, until the answer can be sent.
+    private var owedPong: ByteBuffer?
     private let deadline: Deadline
 
     init(_ client: ServedClient, _ socket: WebSocket) {
@@ -28,6 +30,9 @@ final class WebSocketHandler: ChannelDuplexHandler {
         self.context = context
         deadline.reached = { [unowned self] in timeIsOver() }
         deadline.set(after: client.settings.limits.idleTime)
+        let most = client.settings.limits.unreadBytes
+        let mark = ChannelOptions.Types.WriteBufferWaterMark(low: max(1, most / 2), high: most)
+        try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: mark)
         socket.begin(self)
     }
 
@@ -50,7 +55,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         let frame = unwrapInboundIn(data)
         let bytes = frame.unmaskedData
         isPinged = false
-        if !isClosing { deadline.set(after: client.settings.limits.idleTime) }
+        if !isClosing, isWritable { deadline.set(after: client.settings.limits.idleTime) }
         switch frame.opcode {
         case .connectionClose: closed(by: bytes)
         case _ where isClosing: break
@@ -58,7 +63,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
             guard let text = String(validating: bytes.readableBytesView, as: UTF8.self) else { return close(1007) }
             socket.receive(.text(text))
         case .binary: socket.receive(.binary(bytes))
-        case .ping: write(.pong, bytes)
+        // Only the last ping needs an answer.
+        case .ping: isWritable ? write(.pong, bytes) : (owedPong = bytes)
         default: break
         }
     }
@@ -80,6 +86,9 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     func write(_ message: WebSocket.Message) {
         guard !isClosing else { return }
+        // Only output that the system does not take counts as unread.
+        if !isWritable { flush() }
+        guard isWritable else { return drop(.unreadBytes) }
         switch message {
         case .text(let text): write(.text, ByteBuffer(string: text))
         case .binary(let bytes): write(.binary, bytes)
@@ -102,7 +111,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { socket.drained() }
+        if !isClosing {
+            let limits = client.settings.limits
+            deadline.set(after: isWritable ? limits.idleTime : limits.stallTime)
+        }
+        if isWritable {
+            if let bytes = owedPong.take() { write(.pong, bytes) }
+            socket.drained()
+        }
         context.fireChannelWritabilityChanged()
     }
 
@@ -146,8 +162,16 @@ final class WebSocketHandler: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
+    /// Closes the connection of a client that has reached a limit.
+    private func drop(_ limit: HTTPServer.Limit) {
+        (socket.limit, isClosing) = (limit, true)
+        socket.inputEnded(nil)
+        context?.close(promise: nil)
+    }
+
     /// Requests a sign of life, or closes if the previous one, or the client's end, has not come.
     private func timeIsOver() {
+        guard isWritable || isClosing else { return drop(.stallTime) }
         // A client that is not read cannot answer.
         guard !isPinged || isReadHeld, !isClosing else {
             context?.close(promise: nil)

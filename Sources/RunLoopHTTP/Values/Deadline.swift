@@ -1,5 +1,5 @@
 #if Adapters
-internal import RunLoopKit
+@_spi(Ports) internal import RunLoopKit
 
 /// A time that a peer has. It moves with each of the peer's steps, which costs no allocation.
 final class Deadline: Timeout {
@@ -7,7 +7,12 @@ final class Deadline: Timeout {
     private let modes: RunLoop.Modes
     /// Called when the time is over.
     var reached: (() -> Void)?
-    private var isAwaited = false
+    private enum State {
+        case paused, awaited
+        /// The time was over in the last pass.
+        case late
+    }
+    private var state = State.paused
 
     init(on loop: RunLoop, inModes modes: RunLoop.Modes) {
         (self.loop, self.modes) = (loop, modes)
@@ -15,21 +20,28 @@ final class Deadline: Timeout {
     }
 
     override func timeoutExpired() {
-        guard isAwaited else { return }
-        isAwaited = false
-        reached?()
+        switch state {
+        case .paused: break
+        // Input that came while the process was stopped is read first.
+        case .awaited where loop.hasReadyDescriptors:
+            state = .late
+            rearm(at: loop.now)
+        case .awaited, .late:
+            state = .paused
+            reached?()
+        }
     }
 
     /// Gives the peer a time from now on.
     func set(after time: Duration) { set(loop.now + time) }
 
     func set(_ date: RunLoop.Instant) {
-        isAwaited = true
+        state = .awaited
         if fireDate != date, !rearm(at: date) { loop.add(self, at: date, forMode: modes) }
     }
 
     /// Forgets the time until the next one is set. Until then the timeout stays where it is: the next time is usually later,
     /// so that the loop's earliest date, and the kernel's timer, remain as they are.
-    func pause() { isAwaited = false }
+    func pause() { state = .paused }
 }
 #endif
