@@ -8,6 +8,8 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
+    // Tasks stay on the threads of their loops.
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .treatAllWarnings(as: .error),
 ]
 
@@ -20,23 +22,16 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
-        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
-        .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.46.0"),
     ],
     targets: [
         // The daemon as a library, so that tests run it in a simulation.
         .target(
             name: "WebServer",
             dependencies: [
-                library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopNIO"), library("RunLoopTLS"),
+                library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopHTTP"), library("RunLoopTLS"),
                 library("RunLoopMetrics"), library("RunLoopConsole"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
             ],
             resources: [.embedInCode("Console/Page")],
             swiftSettings: strict),
@@ -51,26 +46,18 @@ let package = Package(
         .executableTarget(
             name: "SimulatedDay",
             dependencies: [
-                "WebServer", library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopNIO"),
+                "WebServer", library("RunLoopKit"), library("RunLoopUnix"), library("RunLoopHTTP"),
                 library("RunLoopSimulation"), library("RunLoopHosts"), library("RunLoopTesting"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             path: "Tests/SimulatedDay", swiftSettings: strict),
         .testTarget(
             name: "WebTests",
             dependencies: [
                 "WebServer", "Web", "SimulatedDay", library("RunLoopKit"), library("RunLoopUnix"),
-                library("RunLoopNIO"),
-                library("RunLoopTLS"), library("RunLoopSimulation"), library("RunLoopHosts"),
+                library("RunLoopHTTP"), library("RunLoopSimulation"), library("RunLoopHosts"),
                 library("RunLoopExploration"), library("RunLoopTesting"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             exclude: ["Attacks/attack", "Attacks/attacker.py", "Console/console-browser", "Server/chat-client"],
             swiftSettings: strict),

@@ -1,10 +1,14 @@
-import NIOCore
-import NIOHTTP1
+import RunLoopHTTP
 import RunLoopKit
-import RunLoopNIO
 
 /// A client of the day, which visits the daemon now and then, and checks each answer.
 final class DayClient {
+    private enum Request {
+        case echo(Int)
+        case put(String, [UInt8])
+        case get(String)
+    }
+
     private let loop: RunLoop
     private let name: String
     private let day: Day
@@ -20,51 +24,49 @@ final class DayClient {
     }
 
     private func rest() {
-        loop.perform(afterDelay: .seconds(Int.random(in: 1...36_000, using: &random))) { [self] in visit() }
-    }
-
-    private func visit() {
-        let requests = (0..<Int.random(in: 1...4, using: &random)).map { _ in request() }
-        let bound = NIOLoopBound(self, eventLoop: loop.nio)
-        RunLoopClientBootstrap(group: loop.nio)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHTTPClientHandlers()
-                    try channel.pipeline.syncOperations.addHandlers([
-                        NIOHTTPClientResponseAggregator(maxContentLength: 1 << 20),
-                        DayConversation(requests, by: bound.value),
-                    ])
-                }
+        loop.perform(afterDelay: .seconds(Int.random(in: 1...36_000, using: &random))) { [self] in
+            loop.task { [self] in
+                await visit()
+                rest()
             }
-            .connect(host: "web", port: 80)
-            .whenFailure { _ in bound.value.rest() }
+        }
     }
 
-    private func request() -> DayRequest {
+    /// Sends requests one after another over a connection.
+    private func visit() async {
+        var options = HTTPClient.Options()
+        // A link may be cut forever.
+        (options.answerTime, options.stallTime) = (.seconds(600), .seconds(600))
+        let client = HTTPClient(on: loop, options: options)
+        defer { client.close() }
+        for request in (0..<Int.random(in: 1...4, using: &random)).map({ _ in request() }) {
+            do { try await ask(request, client) } catch { return }
+        }
+    }
+
+    private func request() -> Request {
         switch Int.random(in: 0..<4, using: &random) {
-        case 0: return .put(newName(), content())
+        case 0:
+            uploads += 1
+            return .put("\(name)-\(uploads)", Array(Self.bytes[Int.random(in: 0...20_000, using: &random)...]))
         case 1 where !stored.isEmpty: return .get(stored.randomElement(using: &random)!)
         default: return .echo(Int.random(in: 0..<1_000_000, using: &random))
         }
     }
 
-    private func newName() -> String {
-        uploads += 1
-        return "\(name)-\(uploads)"
-    }
-
     private static let bytes = (0..<20_000).map { UInt8(truncatingIfNeeded: $0 * $0 / 7) }
 
-    private func content() -> [UInt8] {
-        Array(Self.bytes[Int.random(in: 0...20_000, using: &random)...])
-    }
-
-    // MARK: Answers
-
-    func take(_ response: NIOHTTPClientResponseFull, to request: DayRequest) {
-        let body = response.body.map { Array($0.readableBytesView) } ?? []
+    private func ask(_ request: Request, _ client: HTTPClient) async throws {
+        let (method, path, content): (HTTPRequest.Method, String, [UInt8]) =
+            switch request {
+            case .echo(let number): (.post, "/echo", Array("{\"message\":\"\(number)\"}".utf8))
+            case .put(let upload, let content): (.put, "/uploads/\(upload)", content)
+            case .get(let upload): (.get, "/uploads/\(upload)", [])
+            }
+        let answer = try await client.send(HTTPRequest(method, "http://web\(path)"), body: .bytes(content))
+        let body = Array(try await answer.body.collect(upTo: 1 << 20).readableBytesView)
         day.hasAnswered()
-        switch (request, response.head.status) {
+        switch (request, answer.status) {
         case (.echo(let number), .ok):
             if body != Array("{\"message\":\"\(number)\"}\n".utf8) {
                 day.fail("\(name) asked for \(number), got \(body)")
@@ -76,11 +78,7 @@ final class DayClient {
         case (.put, .internalServerError) where day.isDiskFull: break
         case (.get(let upload), .ok):
             if body != day.stored[upload] { day.fail("\(name) asked for \(upload), got \(body.count) other bytes") }
-        default: day.fail("\(name): \(request) is answered with \(response.head.status)")
+        default: day.fail("\(name): \(method) \(path) is answered with \(answer.status)")
         }
-    }
-
-    func hasEnded() {
-        rest()
     }
 }

@@ -1,6 +1,6 @@
+internal import CoreMetrics
 internal import Logging
-internal import NIOCore
-internal import RunLoopTLS
+internal import RunLoopHTTP
 internal import RunLoopUnix
 internal import Synchronization
 
@@ -8,17 +8,16 @@ internal import Synchronization
 final class Site: Sendable {
     let metrics = TextMetrics()
     let measures: Measures
-    let census = Census()
     let uploads: Uploads
     let chat: Chat
     let log: Logger
 
     private struct Reloaded {
         var limits = Limits()
-        var tls: TLSServerContext?
         var isReady = false
         var consoleAccess: ConsoleAccess?
     }
+    private let open = Atomic(0)
     private let reloaded = Mutex(Reloaded())
 
     /// - Parameters:
@@ -37,12 +36,6 @@ final class Site: Sendable {
         set { reloaded.withLock { $0.limits = newValue } }
     }
 
-    /// The certificates for connections from now on; `nil` without TLS.
-    var tls: TLSServerContext? {
-        get { reloaded.withLock { $0.tls } }
-        set { reloaded.withLock { $0.tls = newValue } }
-    }
-
     /// The socket and the key for the page of the console; `nil` without such a page.
     var consoleAccess: ConsoleAccess? {
         get { reloaded.withLock { $0.consoleAccess } }
@@ -53,5 +46,31 @@ final class Site: Sendable {
     var isReady: Bool {
         get { reloaded.withLock { $0.isReady } }
         set { reloaded.withLock { $0.isReady = newValue } }
+    }
+
+    // MARK: Connections and requests
+
+    /// The number of open connections.
+    var connections: Int { open.load(ordering: .relaxed) }
+
+    /// The hooks of the server, which count its connections and requests, and log each request.
+    var hooks: HTTPServer.Hooks {
+        var hooks = HTTPServer.Hooks()
+        hooks.opened = { [self] _ in measures.connections.record(open.add(1, ordering: .relaxed).newValue) }
+        hooks.closed = { [self] _ in measures.connections.record(open.subtract(1, ordering: .relaxed).newValue) }
+        hooks.failed = { [log] error, request in log.error("\((request.path ?? "-").debugDescription): \(error)") }
+        hooks.completed = { [self] in note($0) }
+        return hooks
+    }
+
+    private func note(_ done: HTTPServer.Completion) {
+        measures.count(done)
+        // Escaped, so that a line of the log is one request.
+        let request = done.request.map { "\($0.method) \($0.path ?? "-") \(done.version)" } ?? "-"
+        let end = done.isCutOff ? "cut off" : "\(Int(done.duration / .microseconds(1)))us"
+        log.info(
+            """
+            \(done.peer.address ?? "-") \(request.debugDescription) \(done.status?.code ?? 0) \(done.sentBytes) \(end)
+            """)
     }
 }

@@ -1,10 +1,9 @@
 internal import CoreMetrics
 public import Logging
-internal import NIOCore
 internal import RunLoopConsole
+internal import RunLoopHTTP
 internal import RunLoopKit
 internal import RunLoopMetrics
-internal import RunLoopNIO
 internal import RunLoopTLS
 internal import RunLoopUnix
 
@@ -19,6 +18,7 @@ public final class WebDaemon {
     /// The threads that wait for the disk.
     private let disks: LoopGroup
     private let site: Site
+    private let server: HTTPServer
     private var console: Console?
 
     /// The reason why the daemon cannot start, in one line, with its exit status.
@@ -50,7 +50,10 @@ public final class WebDaemon {
         } catch {
             throw Refused(description: "\(error)", status: Status.system)
         }
-        site = Site(settings, loops: loops, disks: disks, log)
+        let site = Site(settings, loops: loops, disks: disks, log)
+        self.site = site
+        server = HTTPServer(on: loops) { try await Router(site: site).answer($0) }
+        server.hooks = site.hooks
     }
 
     /// Serves until the daemon is stopped.
@@ -83,8 +86,8 @@ public final class WebDaemon {
         // Last, when everything that it needs has started. A client of an inherited socket may have waited for it, and is
         // answered on another thread before `listen` returns.
         site.isReady = true
-        let (bootstrap, listener) = try listen()
-        connectStages(bootstrap, listener)
+        try listen()
+        connectStages()
         let status = daemon.run()
         log.info("stopped")
         return status
@@ -92,15 +95,17 @@ public final class WebDaemon {
 
     // MARK: Starting
 
-    /// Reads the files of limits and certificates.
+    /// Reads the files of limits and certificates, and takes both or none.
     private func configure() throws {
-        let limits = try settings.limits.map(Limits.init(contentsOf:)) ?? Limits()
-        if let (chain, key) = settings.certificate {
-            var options = TLSOptions()
-            options.applicationProtocols = ["h2", "http/1.1"]
-            options.handshakeTimeout = limits.headTime
-            site.tls = try TLSServerContext(
-                identity: TLSIdentity(chain: .file(chain), key: .file(key)), options: options)
+        let (old, limits) = (server.limits, try settings.limits.map(Limits.init(contentsOf:)) ?? Limits())
+        server.limits = limits.http
+        do {
+            if let (chain, key) = settings.certificate {
+                try server.setTLS(TLSIdentity(chain: .file(chain), key: .file(key)))
+            }
+        } catch {
+            server.limits = old
+            throw error
         }
         site.limits = limits
     }
@@ -118,75 +123,30 @@ public final class WebDaemon {
         log.info("the key of the page /console is in \(path).key")
     }
 
-    private func listen() throws -> (RunLoopServerBootstrap, any Channel) {
-        let group = RunLoopEventLoopGroup(loops)
-        let bootstrap = RunLoopServerBootstrap(group: group.eventLoops[0], childGroup: group)
-            .childChannelInitializer { [site] channel in
-                channel.eventLoop.makeCompletedFuture { try Self.prepare(channel, site) }
-            }
-        if settings.certificate != nil { _ = bootstrap.childTLS { [site] in site.tls! } }
-        let bound =
-            if let inherited { bootstrap.withBoundSocket(inherited.fileDescriptor) } else {
-                bootstrap.bind(host: settings.address, port: settings.port)
-            }
+    private func listen() throws {
         do {
-            let listener = try loop.run {
-                try await withCheckedThrowingContinuation { waiting in
-                    bound.whenComplete { waiting.resume(with: $0) }
+            let address =
+                if let inherited { try server.listen(inherited: inherited.fileDescriptor) } else {
+                    try server.listen(on: Endpoint(settings.address, port: UInt16(settings.port)))
                 }
-            }
-            log.info("listening on \(listener.localAddress.map { "\($0)" } ?? "-")")
-            return (bootstrap, listener)
+            log.info("listening on \(address)")
         } catch {
             throw Refused(description: "cannot listen: \(error)", status: Status.unavailable)
         }
     }
 
-    /// Prepares a connection, on its loop.
-    private static func prepare(_ channel: any Channel, _ site: Site) throws {
-        let peer = channel.remoteAddress?.ipAddress ?? "-"
-        let limits = site.limits
-        let admission = site.census.enter(peer, limits)
-        site.measures.connections.record(site.census.count)
-        channel.closeFuture.whenComplete { _ in
-            site.census.leave(peer)
-            site.measures.connections.record(site.census.count)
-        }
-        let refusal: Refusal.Limit?
-        switch admission {
-        case .served: refusal = nil
-        case .refused(let limit): refusal = limit
-        case .dropped: throw ChannelError.ioOnClosedChannel
-        }
-        guard let options = channel.syncOptions else { return }
-        try options.setOption(.allowRemoteHalfClosure, value: true)
-        // The requests of one read wait while the first of them is answered.
-        try options.setOption(.maxMessagesPerRead, value: 1)
-        let client = Client(site: site, limits: limits, peer: peer, refusal: refusal)
-        try channel.pipeline.syncOperations.addHandler(ConnectionHandler(client))
-    }
-
     // MARK: Stopping and reloading
 
-    private func connectStages(_ bootstrap: RunLoopServerBootstrap, _ listener: any Channel) {
+    private func connectStages() {
         daemon.onReload(name: "limits and certificates") { [unowned self] in
             do { try configure() } catch { log.error("not reloaded: \(error)") }
         }
-        daemon.onStop(.stopAccepting, name: "listener") { [site] done in
-            site.isReady = false
-            // The connections that wait are accepted.
-            listener.close(mode: .input).whenComplete { _ in done() }
+        daemon.onStop(.stopAccepting, name: "readiness") { [site] in site.isReady = false }
+        daemon.onStop(.exit, order: .min, name: "log") { [site, log] in
+            if site.connections > 0 { log.warning("closing \(site.connections) connections before their end") }
         }
-        daemon.onStop(.drain, name: "connections") { done in
-            bootstrap.quiesce().whenComplete { _ in done() }
-        }
-        daemon.onStop(.exit, name: "connections") { [loops, site, log] done in
-            if site.census.count > 0 { log.warning("closing \(site.census.count) connections before their end") }
-            bootstrap.closeConnections().whenComplete { _ in
-                // Each loop has passed the end of its uploads to the disk's when it comes to its block.
-                loops.performOnEach({ _ in }, completion: { done() })
-            }
-        }
+        daemon.add(server)
+        daemon.onStop(.exit, name: "uploads") { [site] done in site.uploads.whenWritten { done() } }
     }
 
     /// Ends the console, and then the threads; first the disk's, because the loops wait for their jobs.

@@ -1,6 +1,5 @@
 internal import Glibc
-internal import NIOCore
-internal import NIOHTTP1
+internal import RunLoopHTTP
 internal import RunLoopKit
 internal import RunLoopUnix
 internal import Synchronization
@@ -9,27 +8,27 @@ internal import Synchronization
 ///
 /// A file grows under a hidden name, locked, so that another daemon of the same directory leaves it alone.
 final class Uploads: Sendable {
-    let directory: String
+    private let directory: String
     private let disks: LoopGroup
     private let begun = Atomic(0)
+    private let writing = Mutex((count: 0, ended: [@Sendable () -> Void]()))
 
     /// The name of a file: letters, digits, dots, dashes and underscores, without a dot in front.
     struct Name: Sendable {
         let text: String
 
-        /// - Throws: ``Refusal`` if a file must not have this name.
-        init(_ text: String) throws(Refusal) {
+        /// - Throws: a refusal if a file must not have this name.
+        init(_ text: String) throws(HTTPServer.Refusal) {
             let isPlain = text.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                    true
-                default: false
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+                default: "._-".utf8.contains(byte)
                 }
             }
             guard isPlain, (1...128).contains(text.utf8.count), !text.hasPrefix(".") else {
-                throw Refusal(
-                    status: .badRequest, text: "a name has up to 128 letters, digits, dots, dashes or underscores")
+                throw HTTPServer.Refusal(
+                    .badRequest, "a name has up to 128 letters, digits, dots, dashes or underscores")
             }
             self.text = text
         }
@@ -57,8 +56,36 @@ final class Uploads: Sendable {
         }
     }
 
+    // MARK: Writing
+
+    /// Writes a body to the disk as it comes, and names the file when it is complete and safe.
+    ///
+    /// - Returns: the number of bytes.
+    func store(_ body: HTTPBody, as name: Name) async throws -> Int {
+        writing.withLock { $0.count += 1 }
+        defer { hasWritten() }
+        let (disk, path) = (nextDisk, "\(directory)/\(name.text)")
+        let file = try await disk.result { try self.makeFile() }
+        do {
+            var count = 0
+            for try await piece in body {
+                try await disk.result { [count] in try file.write(Array(piece.readableBytesView), at: count) }
+                count += piece.readableBytes
+            }
+            try await disk.result {
+                try file.sync()
+                try Disk.current.rename(file.path, to: path)
+                try Disk.current.syncDirectory(of: path)
+            }
+            return count
+        } catch {
+            try? await disk.result { try Disk.current.remove(file.path) }
+            throw error
+        }
+    }
+
     /// Opens a new file under a hidden name. Blocks for the disk.
-    func makeFile() throws(SystemError) -> File {
+    private func makeFile() throws(SystemError) -> File {
         while true {
             let number = begun.wrappingAdd(1, ordering: .relaxed).newValue
             do {
@@ -71,25 +98,62 @@ final class Uploads: Sendable {
         }
     }
 
-    func begin(_ name: Name, on eventLoop: any EventLoop, atMost most: Int) -> Upload {
-        Upload(name, in: self, DiskQueue(nextDisk, eventLoop), atMost: most)
+    private func hasWritten() {
+        let ended = writing.withLock { writing in
+            writing.count -= 1
+            defer { if writing.count == 0 { writing.ended = [] } }
+            return writing.count == 0 ? writing.ended : []
+        }
+        for body in ended { body() }
     }
 
+    /// Calls `body` when no file is incomplete.
+    func whenWritten(_ body: @escaping @Sendable () -> Void) {
+        let isWriting = writing.withLock { writing in
+            if writing.count > 0 { writing.ended.append(body) }
+            return writing.count > 0
+        }
+        if !isWriting { body() }
+    }
+
+    // MARK: Reading
+
+    /// The size of a piece, of which the server keeps three for a client that does not read.
+    private static let piece = 32 * 1024
+
     /// Opens a complete file.
-    func open(_ name: Name, on eventLoop: any EventLoop) -> EventLoopFuture<StoredFile> {
-        let (disk, path) = (DiskQueue(nextDisk, eventLoop), "\(directory)/\(name.text)")
-        return disk.run {
+    ///
+    /// - Returns: the answer with it, which is read as fast as the client takes it.
+    func open(_ name: Name) async throws -> HTTPServer.Response {
+        let (disk, path) = (nextDisk, "\(directory)/\(name.text)")
+        let (file, length) = try await disk.result {
             do {
                 let file = try Disk.current.open(path, .reading)
-                return StoredFile(file, length: try file.withContents { $0.count }, disk)
+                return (file, try file.withContents { $0.count })
             } catch let error as SystemError where [ENOENT, EINVAL, ELOOP].contains(error.errno) {
                 // No name, or not the name of a regular file.
-                throw Refusal(status: .notFound, text: "there is no upload \(name.text)")
+                throw HTTPServer.Refusal(.notFound, "there is no upload \(name.text)")
+            }
+        }
+        return .stream(length: length, type: "application/octet-stream") { writer in
+            for offset in stride(from: 0, to: length, by: Self.piece) {
+                // A file that has become shorter ends too early, and so does the answer.
+                try await writer.write(try await disk.result { try file.read(Self.piece, at: offset) })
             }
         }
     }
 
     private var nextDisk: RunLoop.Remote {
         disks.loops[begun.load(ordering: .relaxed) % disks.loops.count]
+    }
+}
+
+extension RunLoop.Remote {
+    /// Runs a block on the thread of this loop, and waits for its result.
+    fileprivate func result<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await withUnsafeThrowingContinuation { waiting in
+            let isPosted = perform { _ in waiting.resume(with: Result { try body() }) }
+            if !isPosted { waiting.resume(throwing: CancellationError()) }
+        }
     }
 }

@@ -25,7 +25,7 @@ struct ConnectionAttackTests {
         let late = try RawClient(port: web.port, from: "127.0.0.3")
         late.send(Self.request)
         let answer = late.receiveToEnd()
-        #expect(answer.hasPrefix("HTTP/1.1 503 ") && answer.contains("retry-after: 1\r\n"), "\(answer)")
+        #expect(answer.hasPrefix("HTTP/1.1 503 ") && answer.contains("Retry-After: 1\r\n"), "\(answer)")
         let many = try open(200, from: "127.0.0.3")
         #expect(many.last?.receiveToEnd() == "")
         clients = []

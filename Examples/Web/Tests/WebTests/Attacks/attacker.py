@@ -187,6 +187,8 @@ class Client:
 
     def answer(self, of_head=False):
         head = self.until(b"\r\n\r\n").decode()
+        # The case of names means nothing.
+        head = re.sub(r"\r\n[^:]+:", lambda name: name[0].lower(), head)
         assert head.endswith("\r\n\r\n"), f"the connection ends with {head!r} in place of an answer"
         length = 0 if of_head else int(re.search(r"content-length: (\d+)", head)[1])
         return Answer(int(head.split()[1]), head, self.exactly(length))

@@ -1,9 +1,7 @@
 import Logging
-import NIOCore
-import NIOHTTP1
+import RunLoopHTTP
 import RunLoopHosts
 import RunLoopKit
-import RunLoopNIO
 import RunLoopSimulation
 import RunLoopUnix
 import WebServer
@@ -20,8 +18,8 @@ final class ExploredUpload: @unchecked Sendable {
     private let web: SimulatedHost
     private var stored: [String: [UInt8]] = [:]
     private var failures: [String] = []
-    /// The last connection of each client.
-    private var channels: [Int: any Channel] = [:]
+    /// The client that may leave.
+    private var client: HTTPClient?
 
     /// A promise broken by the daemon.
     struct Broken: Error, CustomStringConvertible {
@@ -49,9 +47,9 @@ final class ExploredUpload: @unchecked Sendable {
         simulation.mayHappen("the host is cut off") { [network, web] in network.partition([web]) }
         simulation.mayHappen("a client leaves", atMost: 2) { [self] in
             // Not from within a call of the client's own.
-            simulation.loop.perform { [self] in channels[1]?.close(promise: nil) }
+            simulation.loop.perform { [self] in client?.close() }
         }
-        for number in 1...2 { upload(client: number, file: 1) }
+        for number in 1...2 { simulation.loop.task { [self] in await upload(from: number) } }
         for _ in 0..<8 {
             simulation.advance(by: .milliseconds(500))
             if case .failed(let error)? = web.ending { failures.append("the daemon has failed: \(error)") }
@@ -75,77 +73,25 @@ final class ExploredUpload: @unchecked Sendable {
         }
     }
 
-    /// Uploads a file, and then the next one, whatever becomes of the first.
-    private func upload(client: Int, file: Int) {
-        guard file <= 3 else { return }
-        let (name, content) = ("c\(client)-\(file)", [UInt8](repeating: UInt8(16 * client + file), count: 3_000))
-        RunLoopClientBootstrap(group: simulation.loop.nio)
-            .channelInitializer { [self] channel in
-                channels[client] = channel
-                return channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHTTPClientHandlers()
-                    try channel.pipeline.syncOperations.addHandler(
-                        Upload(name, content) { [self] in
-                            if $0 { stored[name] = content }
-                            simulation.loop.perform(afterDelay: .milliseconds(200)) { [self] in
-                                upload(client: client, file: file + 1)
-                            }
-                        })
+    /// Uploads files one after another, whatever becomes of each. They are sent in pieces, between which events may happen.
+    private func upload(from number: Int) async {
+        let loop = simulation.loop
+        var options = HTTPClient.Options()
+        options.answerTime = .seconds(1)
+        for file in 1...3 {
+            let (name, content) = ("c\(number)-\(file)", [UInt8](repeating: UInt8(16 * number + file), count: 3_000))
+            let client = HTTPClient(on: loop, options: options)
+            if number == 1 { self.client = client }
+            let body = HTTPClient.RequestBody.stream(length: content.count) { writer in
+                for start in stride(from: 0, to: content.count, by: 1_000) {
+                    try await writer.write(content[start..<start + 1_000])
+                    try await loop.clock.sleep(for: .milliseconds(20))
                 }
             }
-            .connect(host: "10.1.0.1", port: 80)
-            .whenFailure { [self] _ in
-                simulation.loop.perform(afterDelay: .milliseconds(200)) { [self] in
-                    upload(client: client, file: file + 1)
-                }
-            }
-    }
-
-    private final class Upload: ChannelInboundHandler {
-        typealias InboundIn = HTTPClientResponsePart
-        typealias OutboundOut = HTTPClientRequestPart
-
-        private let (name, content): (String, [UInt8])
-        private let ended: (Bool) -> Void
-        private var isStored = false
-
-        init(_ name: String, _ content: [UInt8], ended: @escaping (Bool) -> Void) {
-            (self.name, self.content, self.ended) = (name, content, ended)
+            let answer = try? await client.send(HTTPRequest(.put, "http://10.1.0.1/uploads/\(name)"), body: body)
+            if answer?.status == .created { stored[name] = content }
+            client.close()
+            try? await loop.clock.sleep(for: .milliseconds(200))
         }
-
-        func channelActive(context: ChannelHandlerContext) {
-            let headers: HTTPHeaders = ["host": "web", "content-length": "\(content.count)"]
-            let head = HTTPRequestHead(version: .http1_1, method: .PUT, uri: "/uploads/\(name)", headers: headers)
-            context.write(wrapOutboundOut(.head(head)), promise: nil)
-            send(from: 0, context)
-            let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-            context.eventLoop.scheduleTask(in: .seconds(1)) { bound.value.close(promise: nil) }
-        }
-
-        /// Sends the content in pieces, between which events may happen.
-        private func send(from start: Int, _ context: ChannelHandlerContext) {
-            guard start < content.count else {
-                return context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-            }
-            let piece = ByteBuffer(bytes: content[start..<start + 1_000])
-            context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(piece))), promise: nil)
-            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-            context.eventLoop.scheduleTask(in: .milliseconds(20)) {
-                let (upload, context) = bound.value
-                if context.channel.isActive { upload.send(from: start + 1_000, context) }
-            }
-        }
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            switch unwrapInboundIn(data) {
-            case .head(let head): isStored = head.status == .created
-            case .body: break
-            case .end: context.close(promise: nil)
-            }
-        }
-
-        func channelInactive(context: ChannelHandlerContext) { ended(isStored) }
-
-        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
     }
 }

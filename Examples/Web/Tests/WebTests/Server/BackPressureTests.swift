@@ -1,47 +1,15 @@
 import Logging
-import NIOCore
-import NIOHTTP1
 import RunLoopHosts
 import RunLoopKit
-import RunLoopNIO
 import RunLoopSimulation
 import RunLoopTesting
+import RunLoopUnix
 import Synchronization
 import Testing
 import WebServer
 
 @Suite("Uploads to a slow disk, simulated")
 struct BackPressureTests {
-    /// Sends bytes as fast as the connection takes them.
-    private final class Sender: ChannelInboundHandler {
-        typealias InboundIn = HTTPClientResponsePart
-        typealias OutboundOut = HTTPClientRequestPart
-
-        private let taken: Box
-        private static let piece = ByteBuffer(repeating: 1, count: 10_000)
-
-        init(_ taken: Box) {
-            self.taken = taken
-        }
-
-        func channelActive(context: ChannelHandlerContext) {
-            let head = HTTPRequestHead(
-                version: .http1_1, method: .PUT, uri: "/uploads/a",
-                headers: ["host": "web", "content-length": "100000000"])
-            context.write(wrapOutboundOut(.head(head)), promise: nil)
-            send(context)
-        }
-
-        private func send(_ context: ChannelHandlerContext) {
-            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-            context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(Self.piece)))).whenSuccess {
-                let (sender, context) = bound.value
-                sender.taken.count.add(Self.piece.readableBytes, ordering: .relaxed)
-                sender.send(context)
-            }
-        }
-    }
-
     private final class Box: Sendable {
         let count = Atomic(0)
     }
@@ -59,15 +27,15 @@ struct BackPressureTests {
             }
             simulation.advance(by: .seconds(1))
             web.disk.slow(.write, by: .seconds(1))
-            RunLoopClientBootstrap(group: simulation.loop.nio)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHTTPClientHandlers()
-                        try channel.pipeline.syncOperations.addHandler(Sender(taken))
-                    }
+            simulation.loop.task { [loop = simulation.loop] in
+                let peer = try await Connection.connect(host: "web", port: 80, on: loop)
+                try await peer.write("PUT /uploads/a HTTP/1.1\r\nhost: web\r\ncontent-length: 100000000\r\n\r\n")
+                while true {
+                    try await peer.write([UInt8](repeating: 1, count: 10_000))
+                    try await peer.sent()
+                    taken.count.add(10_000, ordering: .relaxed)
                 }
-                .connect(host: "web", port: 80)
-                .whenFailure { Issue.record("\($0)") }
+            }
             var counts: [Int] = []
             for _ in 1...5 {
                 simulation.advance(by: .seconds(10))

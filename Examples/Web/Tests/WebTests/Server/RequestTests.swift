@@ -48,7 +48,7 @@ struct RequestTests {
         let names = answers.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("there is no ") }
         #expect(names == (0..<count).map { "there is no /\($0)" })
         #expect(
-            answers.contains("HTTP/1.1 413 ") && answers.hasSuffix("connection: close\r\n\r\nthe body is too large\n"))
+            answers.contains("HTTP/1.1 413 ") && answers.hasSuffix("Connection: close\r\n\r\nthe body is too large\n"))
     }
 
     @Test("a line of the log is one request, whatever its target")

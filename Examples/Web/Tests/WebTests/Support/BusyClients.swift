@@ -25,7 +25,7 @@ final class BusyClients: @unchecked Sendable {
             let answer = client.receive(until: "page.\n")
             answers[number] += 1
             if !answer.hasPrefix("HTTP/1.1 200 ") { failures[number].append("answer: \(answer)") }
-            connection = answer.contains("connection: close") ? nil : client
+            connection = answer.lowercased().contains("connection: close") ? nil : client
         } catch {
             failures[number].append("\(error)")
         }
