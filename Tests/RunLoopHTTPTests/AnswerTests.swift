@@ -74,6 +74,22 @@ struct AnswerTests {
         #expect(names == (0..<2_000).map { "there is no /\($0)" })
     }
 
+    @Test("many requests that wait for a slow one are all answered, and need the stack of one")
+    func behindSlow() {
+        let requests = (0..<6_000).map { "GET /\($0) HTTP/1.1\r\n\(Self.host)\r\n" }.joined()
+        let answer = conversation.answers(
+            to: "GET /stream HTTP/1.1\r\n\(Self.host)\r\n" + requests, resources)
+        let names = answer.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("there is no ") }
+        #expect(names == (0..<6_000).map { "there is no /\($0)" })
+    }
+
+    @Test("requests that come one by one behind a slow one are read and answered")
+    func trickling() {
+        let request = "GET /stream HTTP/1.1\r\n\(Self.host)\r\n"
+        let answer = conversation.answers(to: (0..<5).map { _ in (.milliseconds(100), request) }, resources)
+        #expect(answer.split(separator: "x-end: yes").count == 6 && answer.hasSuffix("|open"), "\(answer)")
+    }
+
     @Test("a client that has ended its output gets its answers, also those that take time")
     func halfClosed() {
         let requests = "GET /stream HTTP/1.1\r\n\(Self.host)\r\nGET / HTTP/1.1\r\n\(Self.host)\r\n"

@@ -92,6 +92,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             handler.ahead = nil
             handler.channelRead(context: context, data: handler.wrapInboundOut(bytes))
             handler.channelReadComplete(context: context)
+            // As a channel does after each of its own reads. Otherwise what comes after these bytes would never be read.
+            if context.channel.isActive { context.channel.read() }
         }
     }
 
@@ -105,7 +107,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable, isReadHeld {
             isReadHeld = false
-            context.read()
+            read(context: context)
         }
         context.fireChannelWritabilityChanged()
     }

@@ -253,17 +253,44 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     }
 
     private func conclude(_ exchange: HTTPExchange, _ trailers: HTTPFields?) {
-        guard let context, self.exchange === exchange else { return }
-        let closes = exchange.closes
+        guard context != nil, self.exchange === exchange else { return }
+        let end = End(trailers: trailers, closes: exchange.closes)
         isConcluded = true
-        // First, because a next request that has already arrived begins within the write.
+        // First, because a next request that has already arrived begins within the write of the end.
         finishIfAnswered()
         // The rest of the body has its time.
         if self.exchange === exchange { progress() }
-        context.write(wrapOutboundOut(.end(trailers.map { HTTPHeaders($0) })), promise: nil)
-        flushSoon()
-        if closes { close() }
+        guard case .idle = ends else { return ends = .writing(next: end) }
+        depth += 1
+        write(end)
+        depth -= 1
+        flushIfWanted()
     }
+
+    /// Writes the end of an answer, and then those of the answers to requests that began within the write. Each request within
+    /// the one before it would take a piece of the stack, and a client may send thousands at once.
+    private func write(_ end: End) {
+        var next: End? = end
+        while let end = next, let context {
+            ends = .writing(next: nil)
+            context.write(wrapOutboundOut(.end(end.trailers.map { HTTPHeaders($0) })), promise: nil)
+            flushSoon()
+            if end.closes { close() }
+            next = if case .writing(let owed) = ends { owed } else { nil }
+        }
+        ends = .idle
+    }
+
+    private struct End {
+        let trailers: HTTPFields?
+        let closes: Bool
+    }
+    private enum Ends {
+        case idle
+        /// An end is being written; `next` is that of the request that has begun within the write.
+        case writing(next: End?)
+    }
+    private var ends = Ends.idle
 
     /// True if the end of the present answer has been written.
     private var isConcluded = false
