@@ -300,6 +300,8 @@
 
     func taskEnded(_ number: Int) {
         openTasks[number] = nil
+        // A task that has begun at once may end before it had a job.
+        if newTask == number { newTask = nil }
     }
 
     /// Records that a thread was killed, and the tasks of its loop with it.
