@@ -1,5 +1,5 @@
 internal import RunLoopCore
-@_spi(Ports) public import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 
 /// The events of one run of a simulation, and the choices among them. A `Sendable` value.
 ///
@@ -31,21 +31,6 @@ extension SimulationTrace: CustomStringConvertible {
             case .choice(let choice): "\(choice.date) \(choice.place)@\(choice.step): \(choice.outcome)"
             }
         }.joined(separator: "\n")
-    }
-}
-
-extension Exploration {
-    /// Runs a program once, with a given schedule, and keeps all its events. The program runs on the calling thread.
-    ///
-    /// - Parameters:
-    ///   - token: the schedule; the usual one if it has no departures.
-    ///   - body: the program; see ``run(_:)``.
-    @available(*, noasync, message: "a simulation runs on one thread; call it from a synchronous function")
-    public func trace(_ token: ScheduleToken, _ body: (Simulation) throws -> Void) -> SimulationTrace {
-        withoutActuallyEscaping(body) { body in
-            let run = LocalRunner(portfolio: portfolio, limits: limits, body: body).replay(token, .trace())
-            return SimulationTrace(run.trace, of: token, run.fault)
-        }
     }
 }
 
