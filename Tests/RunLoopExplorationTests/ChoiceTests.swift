@@ -1,4 +1,4 @@
-import RunLoopCore
+@_spi(Ports) import RunLoopCore
 import RunLoopExploration
 import RunLoopKit
 import RunLoopSimulation
@@ -24,6 +24,21 @@ struct ChoiceTests {
         }
         guard case .passed = result else { return #expect(Bool(false), "\(result)") }
         #expect(orders == ["aabb", "abab", "abba", "baab", "baba", "bbaa"])
+    }
+
+    @Test("a task that has ended at once leaves nothing to the task that comes next")
+    func atOnce() {
+        var orders: Set<String> = []
+        let result = Exploration(schedules: 20).run { simulation in
+            let (loop, log) = (simulation.loop, Log<String>())
+            let origin = RunLoop.Origin(file: #fileID, line: #line)
+            _ = loop.taskAtOnce(name: "answer", inModes: .common, isolation: nil, origin: origin) { log("a") }
+            Task(executorPreference: loop.remote.executor().task) { log("b") }
+            simulation.runUntilIdle()
+            orders.insert(log.entries.joined())
+        }
+        guard case .passed = result else { return #expect(Bool(false), "\(result)") }
+        #expect(orders == ["ab"])
     }
 
     /// Returns the order in which two threads perform two blocks each.
