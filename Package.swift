@@ -42,6 +42,7 @@ let products: [Product] = [
     .library(name: "RunLoopExploration", targets: ["RunLoopExploration"]),
     .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
     .library(name: "RunLoopConformance", targets: ["RunLoopConformance"]),
+    .library(name: "RunLoopPreload", type: .dynamic, targets: ["RunLoopPreload"]),
     .library(name: "RunLoopLogging", targets: ["RunLoopLogging"]),
     .library(name: "RunLoopMetrics", targets: ["RunLoopMetrics"]),
     .library(name: "RunLoopServiceLifecycle", targets: ["RunLoopServiceLifecycle"]),
@@ -96,11 +97,14 @@ let targets: [Target] = [
     .target(
         name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], packageAccess: false, swiftSettings: strict),
     .target(
-        name: "RunLoopHosts", dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix"],
+        name: "RunLoopHosts",
+        dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix", "CShims"],
         packageAccess: false, swiftSettings: strict),
     .target(
         name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation", "CShims"],
         packageAccess: false, swiftSettings: strict),
+    // C: loaded first in programs of the system that a simulation runs.
+    .target(name: "RunLoopPreload", cSettings: [.headerSearchPath("../CShims/include")]),
     // Only in test programs: functions of the C library that a simulation answers.
     .target(name: "CInterposition", dependencies: ["CShims"]),
     .target(
@@ -226,7 +230,8 @@ let targets: [Target] = [
     .testTarget(
         name: "RunLoopHostsTests",
         dependencies: [
-            "RunLoopConformance", "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit", "RunLoopSimulation",
+            "RunLoopConformance", "RunLoopHosts", "RunLoopPreload", "RunLoopUnix", "RunLoopTLS", "RunLoopKit",
+            "RunLoopSimulation",
             "TestSupport", "TLSTestSupport", "Minute", "UnmodifiedWeek", "Links", "Linking",
         ],
         swiftSettings: strict),

@@ -14,6 +14,8 @@ _Atomic int rlk_simulated_waits;
 
 void rlk_simulated_random(void *bytes, size_t count) { rlk_simulated_calls.random(bytes, count); }
 
+const struct rlk_simulated_calls *rlk_installed_calls(void) { return &rlk_simulated_calls; }
+
 void rlk_answer_calls(struct rlk_simulated_calls calls) { rlk_simulated_calls = calls; }
 
 // Set and read on threads of one simulation, of which one runs at a time.

@@ -13,7 +13,7 @@ public final class SimulatedHost: Sendable {
     /// The program of the host's process, which returns a status to exit with, if any; `nil` on the host of the test's
     /// own threads.
     private let program: Program?
-    typealias Program = @Sendable (RunLoop) throws -> Int32?
+    typealias Program = @Sendable (RunLoop, Process) throws -> Int32?
     let service: Service?
     private let environment: [String: String]
     private let user: ChildProcess.User
@@ -93,12 +93,12 @@ public final class SimulatedHost: Sendable {
         if state.lives > 1 { machine.network.simulation.meet(.hostStartedAgain) }
         state.process = process
         process.endHandler = { [self] in hasEnded($0) }
+        process.crashHandler = { [self] in noteFailure(Crash(signal: $0)) }
         process.start(named: name, life: state.lives) { [self] loop in
             do {
-                guard let status = try program(loop) else { return }
+                guard let status = try program(loop, process) else { return }
                 process.exitCode = status & 0xff
-                if process.exitCode != 0 { noteFailure(FailedExit(code: process.exitCode)) }
-                state.ending = .exited(process.exitCode)
+                noteExit(process.exitCode)
             } catch {
                 machine.note("failed: \(error)")
                 noteFailure(error)
@@ -108,13 +108,22 @@ public final class SimulatedHost: Sendable {
         }
     }
 
-    private func noteFailure(_ error: any Error) {
+    func noteExit(_ code: Int32) {
+        if code != 0 { noteFailure(FailedExit(code: code)) }
+        state.ending = .exited(code)
+    }
+
+    func noteFailure(_ error: any Error) {
         if !mayFail { machine.network.simulation.noteFailure(of: name, error) }
     }
 
     private func hasEnded(_ status: ChildProcess.ExitStatus) {
-        let usual: Ending = if case .signalled(let signal, _) = status { .killed(signal) } else { .returned }
-        forgetProcess(ending ?? usual)
+        switch status {
+        case .signalled(let signal, _): state.ending = state.ending ?? .killed(signal)
+        case .exited(let code) where state.process?.program != nil: noteExit(code)
+        default: break
+        }
+        forgetProcess(ending ?? .returned)
         // A service manager ends the remaining processes of a service.
         guard service != nil else { return }
         for process in machine.processes { process.end(by: .kill) }
@@ -232,6 +241,13 @@ public final class SimulatedHost: Sendable {
     public func setWallClockDrift(billionths: Int64) {
         machine.clock.setDrift(billionths: billionths)
     }
+}
+
+/// The end of a program of the system by a signal of its own.
+private struct Crash: Error, CustomStringConvertible {
+    let signal: Signal
+
+    var description: String { "crashed with \(signal)" }
 }
 
 /// The end of a program with a status other than zero.

@@ -94,7 +94,7 @@ public final class SimulatedNetwork: Sendable {
         user: ChildProcess.User? = nil, environment: [String: String] = [:], mayFail: Bool = false,
         program: @escaping @Sendable (RunLoop) throws -> Void
     ) -> SimulatedHost {
-        addHost(name, addresses, service, user, environment, mayFail) { loop in
+        addHost(name, addresses, service, user, environment, mayFail) { loop, _ in
             try program(loop)
             return nil
         }
@@ -122,10 +122,10 @@ public final class SimulatedNetwork: Sendable {
         user: ChildProcess.User? = nil, environment: [String: String] = [:], mayFail: Bool = false,
         program: @escaping @Sendable (RunLoop) throws -> Int32
     ) -> SimulatedHost {
-        addHost(name, addresses, service, user, environment, mayFail) { try program($0) }
+        addHost(name, addresses, service, user, environment, mayFail) { loop, _ in try program(loop) }
     }
 
-    private func addHost(
+    func addHost(
         _ name: String, _ addresses: [String]?, _ service: SimulatedHost.Service?, _ user: ChildProcess.User?,
         _ environment: [String: String], _ mayFail: Bool, _ program: @escaping SimulatedHost.Program
     ) -> SimulatedHost {

@@ -12,7 +12,10 @@ enum SimulatedCalls {
             begin_wait: { caller.timeline.beginWait(caller.thread, at: UInt(bitPattern: $0), bits: $1) },
             call_off_wait: { AddressWaits.end(of: caller.thread) },
             wait_until: { caller.timeline.waitForSignal(caller.thread, until: instant(of: $0, $1)) ? 1 : 0 },
-            wait: { caller.timeline.waitForSignal(caller.thread, of: words(for: $0)) },
+            wait: { awaited in
+                let mayBeOutside = awaited != rlk_awaits_program
+                caller.timeline.waitForSignal(caller.thread, of: words(for: awaited), mayBeOutside: mayBeOutside)
+            },
             wait_for_lock: { lock, bits, findHolder, limit in
                 let end = limit.map { instant(of: $0.pointee.clock, $0.pointee.time) }
                 let found = Timeline.FoundLock(address: lock!, findHolder: findHolder!)

@@ -21,8 +21,8 @@ enum rlk_clock {
     rlk_clock_processor
 };
 
-/// The objects of the C library at which threads wait.
-enum rlk_awaited { rlk_awaits_condition, rlk_awaits_semaphore, rlk_awaits_futex };
+/// The objects of the C library at which threads wait; those of a program only for threads of the program.
+enum rlk_awaited { rlk_awaits_condition, rlk_awaits_semaphore, rlk_awaits_futex, rlk_awaits_program };
 
 /// The time that ends a wait.
 struct rlk_wait_limit {
@@ -90,6 +90,9 @@ struct rlk_simulated_calls {
 };
 
 extern struct rlk_simulated_calls rlk_simulated_calls;
+
+/// Returns the installed answers, which do not change any more once a simulation has begun.
+const struct rlk_simulated_calls *rlk_installed_calls(void);
 
 /// Installs the answers. Called before the first simulation of the process begins.
 void rlk_answer_calls(struct rlk_simulated_calls calls);

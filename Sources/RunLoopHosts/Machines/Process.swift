@@ -43,6 +43,10 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     private var thread: LoopThread?
     /// The process as its program sees it.
     private var view: SimulatedProcess?
+    /// The process of the system, if a program of the system runs in this one.
+    var program: SystemProgram?
+    /// Called when a signal of its own, such as SIGSEGV, ends the process of the system.
+    var crashHandler: ((Signal) -> Void)?
 
     /// - Parameters:
     ///   - identifier: the number; `nil` for the next one of the machine.
@@ -110,6 +114,13 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         world?.kill()
     }
 
+    /// Ends the process where it is, with a code. Does not return on one of its own threads.
+    func end(with code: Int32) {
+        guard status == nil else { return }
+        hasEnded(.exited(code))
+        world?.kill()
+    }
+
     /// Closes the remaining descriptors, and notifies the parent.
     private func hasEnded(_ status: ChildProcess.ExitStatus) {
         guard self.status == nil else { return }
@@ -118,6 +129,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         for child in children { child.isAbandoned() }
         children.removeAll()
         (view, thread) = (nil, nil)
+        program?.end()
         machine.note("process \(processIdentifier) \(status)")
         description.tell()
         endHandler?(status)
@@ -149,6 +161,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         for socket in descriptors.targets(BoundSocket.self) { socket.vanish() }
         descriptors.removeAll()
         status = .lost
+        program?.end()
         (view, thread, endHandler) = (nil, nil, nil)
         world?.kill()
     }

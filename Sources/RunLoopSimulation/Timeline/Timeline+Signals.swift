@@ -46,8 +46,10 @@ extension Timeline {
 
     /// Makes the thread wait for its signal. If its simulation or process ends first, the thread ends where it waits,
     /// without running any more of the program.
-    func waitForSignal(_ thread: Thread, of what: String) {
-        let hold = schedule == nil ? hold(thread, for: nil, Self.patience) : nil
+    ///
+    /// - Parameter mayBeOutside: `false` if only a thread of the simulation can signal.
+    func waitForSignal(_ thread: Thread, of what: String, mayBeOutside: Bool) {
+        let hold = schedule == nil && mayBeOutside ? hold(thread, for: nil, Self.patience) : nil
         defer { if let hold { releaseHold(hold) } }
         wait(thread, for: what, nil)
     }

@@ -1,0 +1,104 @@
+#define _GNU_SOURCE
+#include "programs.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "children.h"
+#include "simulated.h"
+
+struct rlk_program_page *rlk_make_program(int *descriptor) {
+    *descriptor = memfd_create("program", MFD_CLOEXEC);
+    if (*descriptor < 0) return NULL;
+    struct rlk_program_page *page = MAP_FAILED;
+    if (ftruncate(*descriptor, sizeof *page) == 0)
+        page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, *descriptor, 0);
+    if (page != MAP_FAILED) return page;
+    close(*descriptor);
+    return NULL;
+}
+
+void rlk_free_program(struct rlk_program_page *page, int descriptor) {
+    munmap(page, sizeof *page);
+    close(descriptor);
+}
+
+int rlk_start_program(
+    int descriptor, const char *path, char *const *arguments, char *const *environment, pid_t *process) {
+    char *executables[] = {(char *)path, NULL};
+    struct rlk_spawn_request request = {
+        .executables = executables,
+        .arguments = arguments,
+        .environment = environment,
+        .directory = "/",
+        .streams = {descriptor, RLK_STREAM_INHERIT, RLK_STREAM_INHERIT},
+    };
+    struct rlk_failure failure;
+    unsigned *answers = rlk_set_simulated(NULL);
+    int former = personality(0xffffffff);
+    personality(former | ADDR_NO_RANDOMIZE);
+    int error = rlk_spawn(&request, process, &failure);
+    personality(former);
+    rlk_set_simulated(answers);
+    return error;
+}
+
+static int has_ended(pid_t process) {
+    siginfo_t info = {0};
+    return waitid(P_PID, process, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == process;
+}
+
+void rlk_set_facts(struct rlk_program_page *page, const struct rlk_program_facts *facts) {
+    page->process = facts->process, page->parent = facts->parent;
+    page->user = facts->user, page->group = facts->group;
+    strncpy(page->host_name, facts->host_name, sizeof page->host_name - 1);
+    strncpy(page->program_folder, facts->folder, sizeof page->program_folder - 1);
+    memcpy(page->seed, facts->seed, sizeof page->seed);
+}
+
+/// Waits until a thread of the program gives its turn back, or the process ends.
+static uint32_t wait_for_pause(struct rlk_slot *slot, pid_t process) {
+    // A process that was killed makes no request.
+    const struct timespec look = {.tv_nsec = 10000000};
+    uint32_t turn;
+    while ((turn = atomic_load(&slot->turn)) == rlk_turn_of_program) {
+        long status = syscall(SYS_futex, &slot->turn, FUTEX_WAIT, turn, &look, NULL, 0);
+        if (status != 0 && errno == ETIMEDOUT && has_ended(process)) return atomic_load(&slot->turn);
+    }
+    return turn;
+}
+
+enum rlk_pause rlk_run_program(
+    struct rlk_program_page *page, int slot_number, pid_t process, const int64_t clocks[4], struct rlk_asked *asked) {
+    struct rlk_slot *slot = &page->slots[slot_number];
+    unsigned *answers = rlk_set_simulated(NULL);
+    memcpy(page->clocks, clocks, sizeof page->clocks);
+    atomic_store(&slot->turn, rlk_turn_of_program);
+    syscall(SYS_futex, &slot->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+    uint32_t turn = wait_for_pause(slot, process);
+    rlk_set_simulated(answers);
+    if (turn == rlk_turn_over) return rlk_thread_has_ended;
+    if (turn == rlk_turn_of_program) return rlk_process_has_ended;
+    *asked = (struct rlk_asked){.request = slot->request, .data = slot->data, .count = slot->count};
+    memcpy(asked->arguments, slot->arguments, sizeof slot->arguments);
+    return rlk_thread_asks;
+}
+
+void rlk_answer_program(struct rlk_program_page *page, int slot, int64_t result) { page->slots[slot].result = result; }
+
+int rlk_kill_program(pid_t process) {
+    unsigned *answers = rlk_set_simulated(NULL);
+    int status = 0;
+    kill(process, SIGKILL);
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
+    rlk_set_simulated(answers);
+    return status;
+}

@@ -1,0 +1,86 @@
+#ifndef PRELOAD_H
+#define PRELOAD_H
+
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include "programs.h"
+#include "simulated.h"
+
+// Code that runs where a program made a system call, on its stack, before the first instruction of the program and after
+// its last. It calls no function that makes a system call, because the kernel would hand that to this code again: its own
+// calls are instructions of this library, which the kernel lets pass.
+//
+// Only one thread of the process runs at a time, so nothing here needs a lock.
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/// The shared memory; NULL in a process that is not simulated.
+HIDDEN extern struct rlk_program_page *page;
+
+/// Returns 1 once the process has begun a second thread.
+HIDDEN int has_threads(void);
+
+/// The slot of the calling thread.
+HIDDEN struct rlk_slot *own_slot(void);
+HIDDEN void set_own_slot(struct rlk_slot *slot);
+
+/// Makes a system call of the kernel. Returns the error as a negative number.
+static inline __attribute__((always_inline)) long
+kernel(long number, long a, long b, long c, long d, long e, long f) {
+    register long fourth __asm__("r10") = d, fifth __asm__("r8") = e, sixth __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+/// Asks the simulation, and rests until the thread has its turn again. Returns the answer.
+HIDDEN long ask(enum rlk_request request, int64_t a, int64_t b, int64_t c, int64_t d);
+
+/// Notes that a call reaches beyond the simulation.
+HIDDEN void escape(const char *words, long number);
+
+/// Counts what takes no time. A thread that does very much of it at one moment may be polling, and has to rest.
+HIDDEN void count_step(void);
+
+/// Waits for the thread's first turn.
+HIDDEN void await_turn(struct rlk_slot *slot);
+
+/// A call of the program, and the place of it.
+struct call {
+    long number;
+    long a, b, c, d, e, f;
+    ucontext_t *context;
+};
+
+HIDDEN long answer(const struct call *call);
+
+// The answers, by subject.
+HIDDEN long answer_futex(const struct call *call);
+HIDDEN int64_t show(clockid_t clock);
+HIDDEN long answer_sleep(clockid_t clock, int is_date, const struct timespec *time);
+HIDDEN void fill_with_chance(void *bytes, size_t count);
+HIDDEN long begin_thread(const struct call *call);
+HIDDEN _Noreturn void end_thread(void);
+HIDDEN long answer_file(const struct call *call, int *is_known);
+
+/// Has the kernel hand the calling thread's calls to this library.
+HIDDEN void catch_calls(void);
+HIDDEN void replace_kernel_functions(void);
+
+/// Wakes waiting threads. Returns their number.
+HIDDEN long wake(uint32_t *word, int most, uint32_t bits);
+
+#endif
