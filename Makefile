@@ -16,7 +16,7 @@ BUILD = $(SWIFT) build $(BUILD_OPTIONS)
 # The adapters are built only with their trait, and aside: SwiftPM compiles everything again when the traits change.
 ADAPTED_BUILD = $(BUILD) --traits Adapters --scratch-path .build-adapters
 ADAPTED_BIN = $$($(ADAPTED_BUILD) --show-bin-path)
-PRODUCTS = $(shell awk -F'"' '/[.]library/ { print $$2 }' Package.swift)
+PRODUCTS = $(shell awk -F'"' '/[.]library/ && !/dynamic/ { print $$2 }' Package.swift)
 SOURCES = Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift Benchmarks/Sources
 AT_ONCE = @+MAKE="$(MAKE)" Scripts/at-once
 MAKE_EACH = @+set -e; for target in $(1); do $(MAKE) --no-print-directory $$target; done
@@ -43,7 +43,7 @@ lint: ## checks the format, lists that must agree, and turns of phrase that read
 
 ## Packages that a fresh Debian or Ubuntu lacks
 deps: ## those of the library, its tests and examples
-	@Scripts/need 'libevent-dev=libevent_core' 'libssl-dev=openssl >= 3' openssl=openssl redis-tools=redis-cli
+	@Scripts/need 'libevent-dev=libevent_core' 'libssl-dev=openssl >= 3' openssl=openssl redis-tools=redis-cli python3=python3
 adapter-deps: deps ## those of the adapters
 	@Scripts/need libglib2.0-dev=glib-2.0
 costs-deps: ## those of check-costs

@@ -98,13 +98,16 @@ let targets: [Target] = [
         name: "RunLoopSimulation", dependencies: ["RunLoopCore", "CShims"], packageAccess: false, swiftSettings: strict),
     .target(
         name: "RunLoopHosts",
-        dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix", "CShims"],
+        dependencies: ["RunLoopCore", "RunLoopSimulation", "RunLoopKit", "RunLoopUnix", "CShims", "CPrograms"],
         packageAccess: false, swiftSettings: strict),
     .target(
         name: "RunLoopExploration", dependencies: ["RunLoopCore", "RunLoopSimulation", "CShims"],
         packageAccess: false, swiftSettings: strict),
-    // C: loaded first in programs of the system that a simulation runs.
-    .target(name: "RunLoopPreload", cSettings: [.headerSearchPath("../CShims/include")]),
+    // C: processes of the system that a simulation runs, and the library that is loaded first in them.
+    .target(name: "CPrograms", dependencies: ["CShims"]),
+    .target(
+        name: "RunLoopPreload",
+        cSettings: [.headerSearchPath("../CPrograms/include"), .headerSearchPath("../CShims/include")]),
     // Only in test programs: functions of the C library that a simulation answers.
     .target(name: "CInterposition", dependencies: ["CShims"]),
     .target(

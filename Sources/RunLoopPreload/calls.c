@@ -86,6 +86,13 @@ static long tell_processors(size_t size, unsigned char *mask) {
     return 8;
 }
 
+/// A timer that ends in a signal can only be stopped.
+static long set_interval(const struct itimerval *time) {
+    if (!time || (time->it_value.tv_sec == 0 && time->it_value.tv_usec == 0)) return 0;
+    escape("sets a timer that sends a signal", -1);
+    return -ENOSYS;
+}
+
 /// The bit of a signal in the kernel's sets.
 static uint64_t bit(int signal) { return 1ull << (signal - 1); }
 
@@ -140,6 +147,8 @@ static long send_signal(int32_t thread, int signal) {
     return -ESRCH;
 }
 
+void raise_signal(int signal) { send_signal(own_slot()->number, signal); }
+
 static long set_name_or_pass(const struct call *call) {
     switch (call->a) {
         case PR_SET_PDEATHSIG: return 0;
@@ -154,7 +163,7 @@ static long set_name_or_pass(const struct call *call) {
 /// Calls about memory, and others whose answers are about the process alone.
 static int is_private(long number) {
     switch (number) {
-        case SYS_mmap: case SYS_munmap: case SYS_mprotect: case SYS_mremap: case SYS_brk: case SYS_madvise: case SYS_mlock:
+        case SYS_munmap: case SYS_mprotect: case SYS_mremap: case SYS_brk: case SYS_madvise: case SYS_mlock:
         case SYS_munlock: case SYS_msync: case SYS_mincore: case SYS_membarrier: case SYS_pkey_mprotect:
         case SYS_arch_prctl: case SYS_set_robust_list: case SYS_get_robust_list: case SYS_sigaltstack:
         case SYS_rt_sigpending: case SYS_umask: case SYS_getrlimit: case SYS_getpriority: case SYS_setpriority:
@@ -187,6 +196,7 @@ long answer(const struct call *call) {
         case SYS_clock_nanosleep:
             return answer_sleep(call->a, call->b & TIMER_ABSTIME, (const struct timespec *)call->c);
         case SYS_getrandom: fill_with_chance((void *)call->a, call->b); return call->b;
+        case SYS_setitimer: return set_interval((const struct itimerval *)call->b);
         case SYS_getrusage: return tell_usage((struct rusage *)call->b);
         case SYS_times: return show(CLOCK_PROCESS_CPUTIME_ID) / 10000000;
 
@@ -210,6 +220,9 @@ long answer(const struct call *call) {
     }
     if (is_private(call->number)) return pass(call);
     long result = answer_file(call, &is_known);
+    if (is_known) return result;
+    is_known = 1;
+    result = answer_stream(call, &is_known);
     if (is_known) return result;
     escape("makes the system call", call->number);
     return -ENOSYS;

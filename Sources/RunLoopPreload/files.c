@@ -3,10 +3,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
-// Descriptors and files. The simulation has a table of the descriptors; those of the installation's files, which are the
-// same for all hosts and runs, are the kernel's too, with the same numbers.
+// Files. Those of the machine's installation, which are the same for all hosts and runs, are the kernel's, under the
+// numbers that the simulation has for them. Others are those of the simulated host.
 
 enum { most_descriptors = 4096 };
 /// 1 for a descriptor of the kernel's.
@@ -25,11 +24,11 @@ static int begins(const char *path, const char *start) {
 /// Returns 1 if a file belongs to the installation of the machine, or to the program, so that each run finds the same.
 static int is_installed(const char *path) {
     static const char folders[][24] = {
-        "/usr/", "/lib", "/bin/", "/sys/devices/system", "/etc/ld.so", "/etc/localtime", "/etc/ssl/", "/proc/self/exe",
-        "/dev/null"};
+        "/usr/", "/lib", "/bin/", "/sys/devices/system", "/etc/ld.so", "/etc/localtime", "/etc/ssl/", "/opt/",
+        "/proc/self/exe", "/proc/self/maps", "/dev/null"};
     for (size_t index = 0; index < sizeof folders / sizeof *folders; index++)
         if (begins(path, folders[index])) return 1;
-    return begins(path, page->program_folder) || strcmp(path, "/usr") == 0 || strcmp(path, "/") == 0;
+    return begins(path, page->program_folder) || strcmp(path, "/usr") == 0;
 }
 
 /// Gives a file of the kernel the number that the simulation has for it.
@@ -43,67 +42,151 @@ static long adopt(long descriptor, int flags) {
     return number;
 }
 
-/// A file of the kernel's memory, full of random bytes: enough of them for a seed, and then it begins anew.
+/// Enough bytes for the seeds of a program; then the file is at its end.
 static long open_chance(int flags) {
     char bytes[4096];
     fill_with_chance(bytes, sizeof bytes);
     long descriptor = kernel(SYS_memfd_create, (long)"random", 0, 0, 0, 0, 0);
-    if (descriptor < 0) return descriptor;
-    kernel(SYS_pwrite64, descriptor, (long)bytes, sizeof bytes, 0, 0, 0);
+    if (descriptor >= 0) kernel(SYS_pwrite64, descriptor, (long)bytes, sizeof bytes, 0, 0, 0);
     return adopt(descriptor, flags);
 }
 
-static long open_file(const struct call *call, int directory, const char *path, int flags, mode_t mode) {
-    if (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0) return open_chance(flags);
-    int changes = (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC);
-    int is_relative = path[0] != '/' && is_kernels(directory);
-    if (is_relative || (is_installed(path) && (!changes || strcmp(path, "/dev/null") == 0)))
-        return adopt(kernel(SYS_openat, directory, (long)path, flags, mode, 0, 0), flags);
-    return -ENOENT;
+// MARK: Paths
+
+/// Asks about a path that belongs to a directory, or about the directory if the path is empty.
+static long ask_about(enum rlk_request request, int directory, const char *path, int64_t b, int64_t c) {
+    struct rlk_slot *slot = own_slot();
+    size_t length = strlen(path);
+    if (length >= 4096) return -ENAMETOOLONG;
+    memcpy(slot->data, path, length);
+    slot->count = length;
+    return ask(request, directory, b, c, 0);
 }
 
-/// What standard streams are to those who ask: pipes.
-static long describe(int descriptor, struct stat *status) {
-    if (descriptor < 0 || descriptor > 2) return -EBADF;
-    *status = (struct stat){.st_mode = S_IFIFO | 0600, .st_nlink = 1, .st_blksize = 4096, .st_ino = descriptor + 1};
+static int is_relative_to_kernels(int directory, const char *path) { return path[0] != '/' && is_kernels(directory); }
+
+static long open_file(int directory, const char *path, int flags, mode_t mode) {
+    if (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0) return open_chance(flags);
+    int changes = (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC);
+    if (is_relative_to_kernels(directory, path) || (is_installed(path) && (!changes || strcmp(path, "/dev/null") == 0)))
+        return adopt(kernel(SYS_openat, directory, (long)path, flags, mode, 0, 0), flags);
+    return ask_about(rlk_request_open, directory, path, flags, mode);
+}
+
+static long describe(int directory, const char *path, struct stat *status) {
+    long result = ask_about(rlk_request_status, directory, path, 0, 0);
+    if (result < 0) return result;
+    struct rlk_status found;
+    memcpy(&found, own_slot()->data, sizeof found);
+    *status = (struct stat){
+        .st_dev = 1, .st_ino = found.number, .st_mode = found.mode, .st_nlink = 1, .st_uid = found.user,
+        .st_gid = found.group, .st_size = found.size, .st_blksize = 4096, .st_blocks = (found.size + 511) / 512};
+    return 0;
+}
+
+static long describe_more(int directory, const char *path, struct statx *status) {
+    struct stat found;
+    long result = describe(directory, path, &found);
+    if (result < 0) return result;
+    *status = (struct statx){
+        .stx_mask = STATX_BASIC_STATS, .stx_blksize = 4096, .stx_nlink = 1, .stx_uid = found.st_uid,
+        .stx_gid = found.st_gid, .stx_mode = found.st_mode, .stx_ino = found.st_ino, .stx_size = found.st_size,
+        .stx_blocks = found.st_blocks, .stx_dev_minor = 1};
     return 0;
 }
 
 static long look_at(const struct call *call, int directory, const char *path) {
     int by_descriptor = path[0] == 0;
-    if (by_descriptor && call->number == SYS_newfstatat && !is_kernels(directory))
-        return describe(directory, (struct stat *)call->c);
-    if (by_descriptor ? is_kernels(directory) : is_installed(path) || (path[0] != '/' && is_kernels(directory)))
+    if (by_descriptor ? is_kernels(directory) : is_installed(path) || is_relative_to_kernels(directory, path))
         return kernel(call->number, call->a, call->b, call->c, call->d, call->e, 0);
-    return by_descriptor ? -EBADF : -ENOENT;
+    struct stat status;
+    long result;
+    switch (call->number) {
+        case SYS_newfstatat: return describe(directory, path, (struct stat *)call->c);
+        case SYS_stat: case SYS_lstat: return describe(directory, path, (struct stat *)call->b);
+        case SYS_statx: return describe_more(directory, path, (struct statx *)call->e);
+        default: result = describe(directory, path, &status); break;
+    }
+    int is_link = call->number == SYS_readlink || call->number == SYS_readlinkat;
+    return result == 0 && is_link ? -EINVAL : result;
 }
 
-// MARK: Streams
-
-static long write_pieces(int descriptor, const struct iovec *pieces, int count) {
+static long rename_file(int directory, const char *path, int other_directory, const char *other) {
     struct rlk_slot *slot = own_slot();
-    size_t length = 0;
-    for (int index = 0; index < count; index++) {
-        size_t part = pieces[index].iov_len, room = rlk_most_bytes - length;
-        if (part > room) part = room;
-        memcpy(slot->data + length, pieces[index].iov_base, part);
-        length += part;
-    }
-    slot->count = length;
-    return ask(rlk_request_write, descriptor, 0, 0, 0);
+    size_t length = strlen(path), other_length = strlen(other);
+    if (length >= 4096 || other_length >= 4096) return -ENAMETOOLONG;
+    memcpy(slot->data, path, length + 1);
+    memcpy(slot->data + length + 1, other, other_length);
+    slot->count = length + 1 + other_length;
+    return ask(rlk_request_rename, directory, other_directory, 0, 0);
 }
 
-static long read_into(int descriptor, const struct iovec *rooms, int count) {
-    size_t all = 0;
-    for (int index = 0; index < count; index++) all += rooms[index].iov_len;
-    long result = ask(rlk_request_read, descriptor, all < rlk_most_bytes ? all : rlk_most_bytes, 0, 0);
-    size_t read = result > 0 ? result : 0, place = 0;
-    for (int index = 0; place < read; index++) {
-        size_t part = rooms[index].iov_len < read - place ? rooms[index].iov_len : read - place;
-        memcpy(rooms[index].iov_base, own_slot()->data + place, part);
-        place += part;
+// MARK: Open files
+
+struct entry {
+    uint64_t number;
+    int64_t next;
+    unsigned short length;
+    unsigned char kind;
+    char name[];
+};
+
+static long list_names(int descriptor, char *room, size_t size) {
+    long count = ask(rlk_request_names, descriptor, 0, 0, 0), used = 0, entries = 0;
+    if (count < 0) return count;
+    static char names[rlk_most_bytes];
+    memcpy(names, own_slot()->data, count);
+    long place = ask(rlk_request_seek, descriptor, 0, SEEK_CUR, 0);
+    for (const char *name = names; name < names + count; name += strlen(name) + 1) {
+        size_t length = strlen(name + 1), whole = (offsetof(struct entry, name) + length + 1 + 7) & ~7ul;
+        if (used + whole > size) break;
+        struct entry *entry = (struct entry *)(room + used);
+        entries += 1;
+        *entry = (struct entry){place + entries, place + entries, whole, name[0] == 'd' ? 4 : 8};
+        memcpy(entry->name, name + 1, length + 1);
+        used += whole;
     }
+    if (used == 0 && count > 0) return -EINVAL;
+    ask(rlk_request_seek, descriptor, entries, SEEK_CUR, 0);
+    return used;
+}
+
+static long read_at(int descriptor, void *room, size_t size, int64_t offset) {
+    long result = ask(rlk_request_read_at, descriptor, size < rlk_most_bytes ? size : rlk_most_bytes, offset, 0);
+    if (result > 0) memcpy(room, own_slot()->data, result);
     return result;
+}
+
+static long write_at(int descriptor, const void *bytes, size_t size, int64_t offset) {
+    struct rlk_slot *slot = own_slot();
+    slot->count = size < rlk_most_bytes ? size : rlk_most_bytes;
+    memcpy(slot->data, bytes, slot->count);
+    return ask(rlk_request_write_at, descriptor, offset, 0, 0);
+}
+
+/// Maps a copy of a file of the simulation.
+static long map_copy(const struct call *call) {
+    if ((call->d & MAP_TYPE) != MAP_PRIVATE && call->c & PROT_WRITE) {
+        escape("maps a file to write it", -1);
+        return -ENODEV;
+    }
+    long flags = (call->d & ~MAP_TYPE) | MAP_PRIVATE | MAP_ANONYMOUS;
+    long memory = kernel(SYS_mmap, call->a, call->b, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (memory < 0 && memory > -4096) return memory;
+    for (long place = 0; place < call->b;) {
+        long count = read_at(call->e, (char *)memory + place, call->b - place, call->f + place);
+        if (count <= 0) break;
+        place += count;
+    }
+    kernel(SYS_mprotect, memory, call->b, call->c, 0, 0, 0);
+    return memory;
+}
+
+/// No other process of the host can have such a lock.
+static long lock_bytes(struct flock *lock, int is_question) {
+    escape("locks a part of a file, which is always free", -1);
+    if (is_question) lock->l_type = F_UNLCK;
+    return 0;
 }
 
 static long close_descriptor(int descriptor) {
@@ -114,47 +197,83 @@ static long close_descriptor(int descriptor) {
     return ask(rlk_request_close, descriptor, 0, 0, 0);
 }
 
+static long close_range_of(unsigned first, unsigned last) {
+    for (unsigned descriptor = first; descriptor <= last && descriptor < most_descriptors; descriptor++)
+        if (is_real[descriptor] || ask(rlk_request_blocks, descriptor, 0, 0, 0) >= 0) close_descriptor(descriptor);
+    return 0;
+}
+
 // MARK: The call
 
-long answer_file(const struct call *call, int *is_known) {
-    int descriptor = (int)call->a, is_of_kernel = is_kernels(descriptor);
-    struct iovec piece = {(void *)call->b, (size_t)call->c};
+/// Calls on a file that is the kernel's.
+static int is_of_file(long number) {
+    switch (number) {
+        case SYS_write: case SYS_writev: case SYS_read: case SYS_readv: case SYS_pread64: case SYS_preadv: case SYS_lseek:
+        case SYS_fstat: case SYS_fstatfs: case SYS_getdents64: case SYS_fadvise64: case SYS_ioctl: case SYS_fcntl: case SYS_fsync:
+        case SYS_fdatasync: case SYS_flock:
+            return 1;
+        default: return 0;
+    }
+}
+
+/// Calls that change paths, or on files of the simulation.
+static long change_files(const struct call *call, int *is_known) {
+    int descriptor = (int)call->a;
+    const char *first = (const char *)call->a, *second = (const char *)call->b;
     switch (call->number) {
-        case SYS_open: return open_file(call, AT_FDCWD, (const char *)call->a, call->b, call->c);
-        case SYS_openat: return open_file(call, descriptor, (const char *)call->b, call->c, call->d);
+        case SYS_mkdir: return ask_about(rlk_request_make_directory, AT_FDCWD, first, 0, 0);
+        case SYS_mkdirat: return ask_about(rlk_request_make_directory, descriptor, second, 0, 0);
+        case SYS_unlink: return ask_about(rlk_request_remove, AT_FDCWD, first, 0, 0);
+        case SYS_rmdir: return ask_about(rlk_request_remove, AT_FDCWD, first, 1, 0);
+        case SYS_unlinkat: return ask_about(rlk_request_remove, descriptor, second, !!(call->c & AT_REMOVEDIR), 0);
+        case SYS_rename: return rename_file(AT_FDCWD, first, AT_FDCWD, second);
+        case SYS_renameat: case SYS_renameat2: return rename_file(descriptor, second, call->c, (const char *)call->d);
+        case SYS_chmod: return ask_about(rlk_request_permit, AT_FDCWD, first, call->b, 0);
+        case SYS_fchmodat: return ask_about(rlk_request_permit, descriptor, second, call->c, 0);
+        case SYS_fchmod: return ask_about(rlk_request_permit, descriptor, "", call->b, 0);
+
+        case SYS_pread64: return read_at(descriptor, (void *)call->b, call->c, call->d);
+        case SYS_pwrite64: return write_at(descriptor, (const void *)call->b, call->c, call->d);
+        case SYS_lseek: return ask(rlk_request_seek, descriptor, call->b, call->c, 0);
+        case SYS_ftruncate: return ask(rlk_request_truncate, descriptor, call->b, 0, 0);
+        case SYS_fsync: case SYS_fdatasync: return ask(rlk_request_sync, descriptor, 0, 0, 0);
+        case SYS_flock: return ask(rlk_request_lock, descriptor, call->b, 0, 0);
+        case SYS_getdents64: return list_names(descriptor, (char *)call->b, call->c);
+        case SYS_fadvise64: return 0;
+        case SYS_fallocate: return -EOPNOTSUPP;
+        case SYS_utimensat: return 0;
+        case SYS_fcntl:
+            if (call->b == F_SETLK || call->b == F_SETLKW || call->b == F_GETLK)
+                return lock_bytes((struct flock *)call->c, call->b == F_GETLK);
+            break;
+        case SYS_mmap:
+            if (!(call->d & MAP_ANONYMOUS) && !is_kernels(call->e)) return map_copy(call);
+            return kernel(call->number, call->a, call->b, call->c, call->d, call->e, call->f);
+        default: break;
+    }
+    *is_known = 0;
+    return 0;
+}
+
+long answer_file(const struct call *call, int *is_known) {
+    int descriptor = (int)call->a;
+    switch (call->number) {
+        case SYS_open: return open_file(AT_FDCWD, (const char *)call->a, call->b, call->c);
+        case SYS_openat: return open_file(descriptor, (const char *)call->b, call->c, call->d);
         case SYS_newfstatat: case SYS_readlinkat: case SYS_faccessat: case SYS_faccessat2: case SYS_statx:
             return look_at(call, descriptor, (const char *)call->b);
         case SYS_stat: case SYS_lstat: case SYS_access: case SYS_readlink:
             return look_at(call, AT_FDCWD, (const char *)call->a);
         case SYS_close: return close_descriptor(descriptor);
-        case SYS_write:
-            if (!is_of_kernel) return write_pieces(descriptor, &piece, 1);
-            break;
-        case SYS_writev:
-            if (!is_of_kernel) return write_pieces(descriptor, (const struct iovec *)call->b, call->c);
-            break;
-        case SYS_read:
-            if (!is_of_kernel) return read_into(descriptor, &piece, 1);
-            break;
-        case SYS_readv:
-            if (!is_of_kernel) return read_into(descriptor, (const struct iovec *)call->b, call->c);
-            break;
+        case SYS_close_range: return close_range_of(call->a, call->b);
         case SYS_fstat:
-            if (!is_of_kernel) return describe(descriptor, (struct stat *)call->b);
+            if (!is_kernels(descriptor)) return describe(descriptor, "", (struct stat *)call->b);
             break;
-        case SYS_lseek:
-            if (!is_of_kernel) return -ESPIPE;
-            break;
-        case SYS_ioctl:
-            if (!is_of_kernel) return -ENOTTY;
-            break;
-        case SYS_fcntl:
-            if (!is_of_kernel) return call->b == F_GETFL ? O_RDWR : call->b == F_GETFD || call->b == F_SETFD ? 0 : -EINVAL;
-            break;
-        case SYS_pread64: case SYS_getdents64: case SYS_fadvise64: case SYS_fstatfs:
-            if (!is_of_kernel) return -EBADF;
-            break;
-        default: *is_known = 0; return 0;
+        default: break;
     }
+    if (!is_of_file(call->number) || !is_kernels(descriptor)) return change_files(call, is_known);
+    // Duplicates of the kernel's files are rare, and would need numbers of both.
+    if (call->number == SYS_fcntl && (call->b == F_DUPFD || call->b == F_DUPFD_CLOEXEC))
+        return adopt(kernel(SYS_dup, descriptor, 0, 0, 0, 0, 0), 0);
     return kernel(call->number, call->a, call->b, call->c, call->d, call->e, call->f);
 }

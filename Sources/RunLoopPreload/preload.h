@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -75,6 +76,10 @@ HIDDEN void fill_with_chance(void *bytes, size_t count);
 HIDDEN long begin_thread(const struct call *call);
 HIDDEN _Noreturn void end_thread(void);
 HIDDEN long answer_file(const struct call *call, int *is_known);
+HIDDEN long answer_stream(const struct call *call, int *is_known);
+
+/// Sends the calling thread a signal, which it receives when its call has been answered.
+HIDDEN void raise_signal(int signal);
 
 /// Has the kernel hand the calling thread's calls to this library.
 HIDDEN void catch_calls(void);

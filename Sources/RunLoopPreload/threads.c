@@ -188,8 +188,9 @@ long begin_thread(const struct call *call) {
         arguments = (struct clone_args){
             .flags = call->a, .stack = call->b, .parent_tid = call->c, .child_tid = call->d, .tls = call->e};
     }
-    if (!(arguments.flags & CLONE_THREAD)) {
-        escape("starts a process", call->number);
+    // A thread without memory of its own is made by a process that has crashed, or in place of a new process.
+    if (!(arguments.flags & CLONE_THREAD) || !(arguments.flags & CLONE_SETTLS)) {
+        escape("starts a process", -1);
         return -EAGAIN;
     }
     long index = ask(rlk_request_begin_thread, 0, 0, 0, 0);

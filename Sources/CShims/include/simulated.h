@@ -46,6 +46,8 @@ struct rlk_simulated_calls {
     int64_t (*time)(enum rlk_clock clock);
     /// Sleeps until the clock shows a time.
     void (*sleep)(enum rlk_clock clock, int64_t time);
+    /// Sleeps in the same way, but not beyond the end of the thread's process or simulation; returns 0 if that has come.
+    int (*sleep_at_most)(enum rlk_clock clock, int64_t time);
     /// Makes signals at the address with one of these bits count from now on, although the wait begins later.
     void (*begin_wait)(const void *address, uint32_t bits);
     /// Calls off a wait that is not needed after all.

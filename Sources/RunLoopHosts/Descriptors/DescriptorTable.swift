@@ -35,15 +35,24 @@ struct DescriptorTable {
 
     /// Adds a descriptor with the lowest free number, as on Unix.
     ///
+    /// - Parameter least: the number above `first` below which no number counts as free.
     /// - Returns: -1, with `EMFILE`, if there are too many.
-    mutating func add(_ description: OpenDescription) -> Int32 {
-        guard hasRoom else { return -1 }
-        let index = entries.firstIndex { $0 == nil } ?? entries.count
-        if index == entries.count { entries.append(nil) }
-        entries[index] = description
-        description.hold()
+    mutating func add(_ description: OpenDescription, from least: Int = 0) -> Int32 {
+        guard hasRoom, least < limit else { return failure(least < limit ? EMFILE : EINVAL) }
+        let index = entries.dropFirst(least).firstIndex { $0 == nil } ?? max(entries.count, least)
+        set(description, at: index)
         return Self.first + Int32(index)
     }
+
+    /// Gives a free number above `first` a target.
+    mutating func set(_ description: OpenDescription, at index: Int) {
+        while entries.count <= index { entries.append(nil) }
+        entries[index] = description
+        description.hold()
+    }
+
+    /// `true` if a number above `first` is one that the table may have.
+    func mayHave(_ index: Int) -> Bool { 0..<limit ~= index }
 
     mutating func remove(_ descriptor: Int32) -> OpenDescription? {
         guard let description = self[descriptor] else { return nil }

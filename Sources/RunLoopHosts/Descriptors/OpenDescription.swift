@@ -8,12 +8,25 @@ class OpenDescription {
     private var holders = 0
     /// The watches, each with the process of its descriptor.
     private var watches: [(watch: DescriptorWatch, process: AnyObject)] = []
+    /// The closures to call when the readiness may have changed, each with the one who asked for it.
+    private var observers: [(owner: ObjectIdentifier, wasTold: () -> Void)] = []
+    /// `true` if calls of a program of the system wait for what they cannot do at once. Calls of loops never wait.
+    final var blocks = true
+    /// `true` once no descriptor refers to the target any more.
+    final private(set) var isClosed = false
 
     /// The events that the target is ready for; `nil` if no loop can wait for it.
     var readiness: DescriptorEvents? { nil }
     func read(into room: UnsafeMutableRawBufferPointer) -> Int { failure(EINVAL) }
     func write(_ bytes: UnsafeRawBufferPointer) -> Int { failure(EINVAL) }
     func send(_ bytes: UnsafeRawBufferPointer) -> Int { write(bytes) }
+    /// The events of `poll` that the target is ready for.
+    var pollEvents: Int16 {
+        // A file is always ready.
+        let readiness = readiness ?? [.readable, .writable]
+        return (readiness.contains(.readable) ? Int16(POLLIN) : 0)
+            | (readiness.contains(.writable) ? Int16(POLLOUT) : 0)
+    }
     /// Makes the target non-blocking, as simulated ones are.
     func prepare() {}
     /// Closes the target. Called when no descriptor refers to it any more.
@@ -27,7 +40,10 @@ class OpenDescription {
     final func letGo(_ descriptor: Int32, of process: AnyObject) {
         watches.removeAll { $0.process === process && $0.watch.descriptor == descriptor }
         holders -= 1
-        if holders == 0 { close() }
+        if holders == 0 {
+            isClosed = true
+            close()
+        }
     }
 
     // MARK: Watches
@@ -43,6 +59,18 @@ class OpenDescription {
     final func tell() {
         guard let readiness else { return }
         for (watch, _) in watches { watch.note(readiness) }
+        for observer in observers { observer.wasTold() }
+    }
+
+    // MARK: Observers
+
+    /// Has a closure called whenever the readiness may have changed.
+    final func addObserver(_ owner: AnyObject, _ wasTold: @escaping () -> Void) {
+        observers.append((ObjectIdentifier(owner), wasTold))
+    }
+
+    final func removeObserver(_ owner: AnyObject) {
+        observers.removeAll { $0.owner == ObjectIdentifier(owner) }
     }
 
     /// Drops the target without notice, because its machine has stopped.

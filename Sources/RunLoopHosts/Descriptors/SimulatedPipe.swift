@@ -36,6 +36,12 @@ final class SimulatedPipe: OpenDescription {
         return Self.capacity - bytes.count >= Self.atom ? .writable : []
     }
 
+    override var pollEvents: Int16 {
+        guard other == nil else { return super.pollEvents }
+        if isReader { return Int16(POLLHUP) | (bytes.count > 0 ? Int16(POLLIN) : 0) }
+        return Int16(POLLOUT | POLLERR)
+    }
+
     override func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         guard isReader else { return failure(EBADF) }
         let count = min(room.count, bytes.count)

@@ -7,6 +7,8 @@ final class OpenFile: OpenDescription {
     let isWritable: Bool
     /// `true` if every write goes to the end of the file.
     let appends: Bool
+    /// The place of the next byte, or of the next name in a directory, for a program of the system.
+    var place = 0
     private let disk: SimulatedDisk
 
     /// - Parameter flags: the flags of the system call that opens the file.

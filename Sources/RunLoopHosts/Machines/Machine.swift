@@ -20,6 +20,7 @@ final class Machine {
     /// The running processes, and the ended ones that no parent has reaped; by number.
     var processes: [Process] = []
     private var lastProcess: Int32 = 1
+    private var numbered: [DiskNode] = []
 
     init(_ name: String, addresses: [String], _ clock: MachineClock, on network: Network) {
         (self.network, self.clock) = (network, clock)
@@ -60,6 +61,13 @@ final class Machine {
         var room = in6_addr()
         guard [AF_INET, AF_INET6].contains(where: { inet_pton($0, text, &room) == 1 }) else { return nil }
         return try? Endpoint(text, port: 0)
+    }
+
+    /// Returns the number of a file or directory for programs of the system: in the order in which they ask.
+    func number(of node: DiskNode) -> Int {
+        if let number = numbered.firstIndex(where: { $0 === node }) { return number + 1 }
+        numbered.append(node)
+        return numbered.count
     }
 
     func newProcessIdentifier() -> Int32 {

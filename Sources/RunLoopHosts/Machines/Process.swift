@@ -44,7 +44,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     /// The process as its program sees it.
     private var view: SimulatedProcess?
     /// The process of the system, if a program of the system runs in this one.
-    var program: SystemProgram?
+    var program: (any RunningProgram)?
     /// Called when a signal of its own, such as SIGSEGV, ends the process of the system.
     var crashHandler: ((Signal) -> Void)?
 
@@ -165,6 +165,12 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         (view, thread, endHandler) = (nil, nil, nil)
         world?.kill()
     }
+}
+
+/// A process of the system in which a program of the system runs.
+protocol RunningProgram: AnyObject {
+    /// Ends the process of the system, if it still runs.
+    func end()
 }
 
 // MARK: - The surroundings and the time

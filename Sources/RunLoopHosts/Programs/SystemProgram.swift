@@ -1,3 +1,4 @@
+internal import CPrograms
 internal import CShims
 internal import Glibc
 @_spi(Ports) internal import RunLoopCore
@@ -13,9 +14,11 @@ internal import Glibc
 /// are those of any threads of the simulation.
 ///
 /// Unchecked and not locked: used only by the thread whose turn it is.
-final class SystemProgram: @unchecked Sendable {
-    private unowned let process: Process
+final class SystemProgram: RunningProgram, @unchecked Sendable {
+    unowned let process: Process
     private let path: String
+    /// The path and the arguments.
+    private(set) var commandLine: [String] = []
     private let page: UnsafeMutablePointer<rlk_program_page>
     private let memory: Int32
     /// The number of the system's process; 0 once it has ended.
@@ -28,12 +31,13 @@ final class SystemProgram: @unchecked Sendable {
     private var slotCount: Int32 = 1
     /// The number of threads ever begun, besides the main one.
     private var threadCount = 0
+    /// The beginnings of lines that the program has written to its standard streams.
+    private var unfinished: [(stream: StandardStream, line: [UInt8])] = []
     /// A number that distinguishes the program's addresses from those of others.
     private let space: UInt
 
     /// The number of programs started so far.
     private static let count = Locked<UInt>(0)
-    private static let mode = RunLoop.Mode("a program's sleep")
 
     /// Prepares a program; its process starts with ``run(_:on:)``.
     init(_ path: String, of process: Process, seededBy numbers: RunLoop.RandomNumbers) throws {
@@ -63,24 +67,28 @@ final class SystemProgram: @unchecked Sendable {
     // MARK: Start and end
 
     /// Starts the program and serves its main thread. Does not return unless the program cannot be started.
-    func run(_ arguments: [String], on loop: RunLoop) throws {
+    func run(_ arguments: [String]) throws {
         let library = try PreloadLibrary.find()
-        let variables = process.variables.variables.merging(
+        commandLine = [path] + arguments
+        // A program of Swift that has crashed would start another one, to describe the crash.
+        let variables = ["SWIFT_BACKTRACE": "enable=no"].merging(process.variables.variables) { $1 }.merging(
             [
                 "LD_PRELOAD": library, "LD_BIND_NOW": "1", "RUNLOOPKIT_PROGRAM": "1",
                 // Without this, the kernel tells threads which processor they are on.
                 "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
-            ], uniquingKeysWith: { $1 })
+            ]) { $1 }
         let lines = variables.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-        let (arguments, environment) = (CStrings([path] + arguments), CStrings(lines))
+        let (arguments, environment) = (CStrings(commandLine), CStrings(lines))
         let status = rlk_start_program(memory, path, arguments.pointers, environment.pointers, &system)
         guard status == 0 else { throw SystemError("start \(path)", errno: status) }
-        serve(0, on: loop)
+        serve(0)
     }
 
     /// Kills the process of the system, if it still runs.
     func end() {
         guard system != 0 else { return }
+        for (stream, line) in unfinished where !line.isEmpty { line.withUnsafeBytes { _ = stream.write($0) } }
+        unfinished = []
         _ = rlk_kill_program(system)
         system = 0
     }
@@ -95,18 +103,30 @@ final class SystemProgram: @unchecked Sendable {
         process.end(by: Signal(rawValue: signal))
     }
 
+    // MARK: Output
+
+    /// Writes whole lines to a standard stream, each by itself.
+    func printLines(of bytes: UnsafeRawBufferPointer, to stream: StandardStream) {
+        let index = unfinished.firstIndex { $0.stream === stream } ?? unfinished.count
+        if index == unfinished.count { unfinished.append((stream, [])) }
+        unfinished[index].line += bytes
+        while let end = unfinished[index].line.firstIndex(of: UInt8(ascii: "\n")) {
+            unfinished[index].line[..<end].withUnsafeBytes { _ = stream.write($0) }
+            unfinished[index].line.removeFirst(end + 1)
+        }
+    }
+
     // MARK: Serving a thread
 
     /// Serves a thread of the program until it ends.
-    private func serve(_ slot: Int32, on loop: RunLoop) {
-        let keeper = CustomSource()
-        loop.add(keeper, forMode: RunLoop.Modes(Self.mode))
-        defer { keeper.invalidate() }
+    private func serve(_ slot: Int32) {
         var asked = rlk_asked()
-        while system != 0, !loop.isEnding {
+        while system != 0 {
             switch rlk_run_program(page, slot, system, clocks, &asked) {
             case rlk_thread_asks:
-                rlk_answer_program(page, slot, answer(asked, on: loop))
+                let request = Request(asked, slot)
+                let result = answer(request)
+                rlk_answer_program(page, slot, result, request.count, request.addressSize)
             case rlk_thread_has_ended:
                 return threadHasEnded(slot)
             default:
@@ -134,45 +154,25 @@ final class SystemProgram: @unchecked Sendable {
     /// Does what a thread asks for.
     ///
     /// - Returns: the result for the thread; below zero, an error number.
-    private func answer(_ asked: rlk_asked, on loop: RunLoop) -> Int64 {
-        let (first, second, third, fourth) = asked.arguments
+    private func answer(_ request: Request) -> Int64 {
+        let (first, second, third, fourth) = request.arguments
         let bits = UInt32(truncatingIfNeeded: second)
-        switch asked.request {
-        case rlk_request_sleep: return sleep(until: second, of: rlk_clock(UInt32(first)), on: loop)
+        switch request.kind {
+        case rlk_request_sleep: return sleep(until: second, of: rlk_clock(UInt32(first)))
         case rlk_request_wait:
             return rest(at: UInt(first), bits: bits, until: third < 0 ? nil : (rlk_clock(UInt32(third)), fourth))
         case rlk_request_signal:
             return Int64(calls.signal(address(UInt(first)), bits, Int32(clamping: third)))
         case rlk_request_rest:
             let rest = process.machine.network.simulation.restAfterSteps() ?? .zero
-            return sleep(until: clocks[0] + rest.nanoseconds, of: rlk_clock_monotonic, on: loop)
+            return sleep(until: clocks[0] + rest.nanoseconds, of: rlk_clock_monotonic)
         case rlk_request_begin_thread: return beginThread()
-        case rlk_request_end:
-            process.end(with: Int32(first))
-        case rlk_request_escape:
-            String(decoding: bytes(asked), as: UTF8.self).withCString { calls.escape($0) }
-        case rlk_request_write:
-            return result(process.write(descriptor(first), UnsafeRawBufferPointer(bytes(asked))))
-        case rlk_request_read:
-            return result(process.read(descriptor(first), into: UnsafeMutableRawBufferPointer(start: asked.data, count: Int(second))))
-        case rlk_request_close:
-            guard process.target(of: descriptor(first)) != nil else { return -Int64(EBADF) }
-            process.close(descriptor(first))
-        case rlk_request_adopt:
-            let adopted = process.descriptors.add(OpenDescription())
-            return adopted < 0 ? -Int64(errno) : Int64(adopted - DescriptorTable.first)
-        default: return -Int64(ENOSYS)
+        case rlk_request_end: process.end(with: Int32(first))
+        case rlk_request_escape: request.text.withCString { calls.escape($0) }
+        default: return answerDescriptor(request)
         }
         return 0
     }
-
-    private func bytes(_ asked: rlk_asked) -> UnsafeMutableRawBufferPointer {
-        UnsafeMutableRawBufferPointer(start: asked.data, count: Int(asked.count))
-    }
-
-    private func descriptor(_ number: Int64) -> Int32 { DescriptorTable.first + Int32(truncatingIfNeeded: number) }
-
-    private func result(_ count: Int) -> Int64 { count < 0 ? -Int64(errno) : Int64(count) }
 
     // MARK: Threads
 
@@ -185,7 +185,7 @@ final class SystemProgram: @unchecked Sendable {
         do {
             servers[slot] = try LoopThread(starting: "thread \(threadCount)", in: RunLoop.currentWorld) {
                 [self] loop in
-                serve(slot, on: loop)
+                serve(slot)
                 loop.endAllRuns()
             }
         } catch { return -Int64(EAGAIN) }
@@ -194,11 +194,9 @@ final class SystemProgram: @unchecked Sendable {
 
     // MARK: Rests
 
-    /// Sleeps until a clock shows a time.
-    private func sleep(until time: Int64, of clock: rlk_clock, on loop: RunLoop) -> Int64 {
-        let present = calls.time(clock)
-        let (length, isForever) = time.subtractingReportingOverflow(present)
-        loop.run(in: Self.mode, until: isForever ? .distantFuture : loop.now + .nanoseconds(max(0, length)))
+    /// Sleeps until a clock shows a time. Ends the program if its process or the simulation ends first.
+    private func sleep(until time: Int64, of clock: rlk_clock) -> Int64 {
+        if calls.sleep_at_most(clock, time) == 0 { end() }
         return 0
     }
 
@@ -208,11 +206,89 @@ final class SystemProgram: @unchecked Sendable {
     /// Rests until the address is signalled.
     private func rest(at place: UInt, bits: UInt32, until limit: (clock: rlk_clock, time: Int64)?) -> Int64 {
         calls.begin_wait(address(place), bits)
+        return rest(until: limit) ? 0 : -Int64(ETIMEDOUT)
+    }
+
+    /// Ends a wait that has begun.
+    ///
+    /// - Returns: `true` if the signal came.
+    private func rest(until limit: (clock: rlk_clock, time: Int64)?) -> Bool {
         guard let limit else {
             calls.wait(rlk_awaits_program)
-            return 0
+            return true
         }
-        return calls.wait_until(limit.clock, limit.time) != 0 ? 0 : -Int64(ETIMEDOUT)
+        if calls.wait_until(limit.clock, limit.time) != 0 { return true }
+        // The process or the simulation may have ended meanwhile.
+        _ = sleep(until: 0, of: rlk_clock_monotonic)
+        return false
+    }
+
+    /// Rests until a condition holds that depends on the readiness of some targets.
+    ///
+    /// - Parameter length: the longest rest in nanoseconds; below zero for no limit.
+    func rest(_ slot: Int32, for length: Int64, at targets: [OpenDescription], until isMet: () -> Bool) {
+        guard !isMet(), length != 0 else { return }
+        let limit = length < 0 ? nil : (rlk_clock_monotonic, clocks[0] &+ length)
+        // No word of the program is below the first page.
+        let place = address(UInt(slot) + 1)
+        let owner = Waiter()
+        for target in targets {
+            target.addObserver(owner) { _ = rlk_installed_calls().pointee.signal(place, .max, 1) }
+        }
+        defer { for target in targets { target.removeObserver(owner) } }
+        while true {
+            calls.begin_wait(place, .max)
+            guard rest(until: limit), !isMet() else { return }
+        }
+    }
+
+    private final class Waiter {}
+}
+
+/// A request of a program's thread.
+final class Request {
+    let kind: rlk_request
+    let arguments: (Int64, Int64, Int64, Int64)
+    /// The slot of the thread.
+    let slot: Int32
+    private let asked: rlk_asked
+    /// The number of bytes of the request, and then of the answer.
+    private(set) var count: Int
+    private(set) var addressSize: Int
+
+    init(_ asked: rlk_asked, _ slot: Int32) {
+        (self.asked, self.slot) = (asked, slot)
+        (kind, arguments) = (asked.request, asked.arguments)
+        (count, addressSize) = (Int(asked.count), Int(asked.address_size))
+    }
+
+    /// The bytes of the request.
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: asked.data, count: count) }
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// The memory for the bytes of the answer.
+    func room(_ count: Int) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(start: asked.data, count: min(max(0, count), rlk_most_bytes))
+    }
+
+    /// Sets the bytes of the answer.
+    func set(_ bytes: UnsafeRawBufferPointer) {
+        count = min(bytes.count, rlk_most_bytes)
+        room(count).copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
+    }
+
+    /// The address of the request; `nil` if there is none.
+    var address: Endpoint? {
+        addressSize == 0
+            ? nil : try? Endpoint(systemBytes: UnsafeRawBufferPointer(start: asked.address, count: addressSize))
+    }
+
+    /// Sets the address of the answer.
+    func set(_ address: Endpoint) {
+        address.withSystemBytes { bytes in
+            addressSize = bytes.count
+            UnsafeMutableRawBufferPointer(start: asked.address, count: 128).copyMemory(from: bytes)
+        }
     }
 }
 

@@ -204,6 +204,8 @@ final class Channel {
     // MARK: The reading end
 
     var hasInput: Bool { arrived > 0 }
+    /// The number of bytes that can be read.
+    var inputCount: Int { arrived }
     var hasEnded: Bool { ending == .arrived }
 
     func read(into room: UnsafeMutableRawBufferPointer) -> Int {

@@ -105,6 +105,8 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
     }
 
     var hasInput: Bool { incoming?.hasInput == true }
+    /// The number of bytes that can be read.
+    var inputCount: Int { incoming?.inputCount ?? 0 }
 
     /// The number of written bytes that have not arrived. Zero for a Unix socket, whose peer receives them at once.
     var unsentOutput: Int { family == AF_UNIX ? 0 : outgoing?.unsent ?? 0 }
@@ -175,6 +177,21 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
     }
 
     // MARK: Readiness
+
+    override var pollEvents: Int16 {
+        var events = super.pollEvents
+        if error != 0 { events |= Int16(POLLERR) }
+        switch state {
+        case .new: return Int16(POLLOUT | POLLHUP)
+        case .failed: return events | Int16(POLLHUP) | rdHup
+        case .connected:
+            guard incoming?.hasEnded == true else { return events }
+            return events | rdHup | (outgoing?.isEnding == true ? Int16(POLLHUP) : 0)
+        case .listening, .connecting, .closed: return events
+        }
+    }
+
+    private var rdHup: Int16 { 0x2000 }
 
     override var readiness: DescriptorEvents? {
         switch state {

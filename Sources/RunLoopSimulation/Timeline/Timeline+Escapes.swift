@@ -35,7 +35,8 @@ extension Timeline {
     private func isOutside(_ thread: Thread) -> Bool {
         let own = pthread_self()
         return state.withLock { state in
-            state.endBegan(thread) == nil && !state.livingThreads.contains { $0.system == own }
+            // The world's turn may be taken by a thread that has just ended.
+            !state.isActing && state.endBegan(thread) == nil && !state.livingThreads.contains { $0.system == own }
         }
     }
 

@@ -1,5 +1,5 @@
-#ifndef CSHIMS_PROGRAMS_H
-#define CSHIMS_PROGRAMS_H
+#ifndef CPROGRAMS_H
+#define CPROGRAMS_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -30,15 +30,106 @@ enum rlk_request {
     rlk_request_end,
     /// Notes the text as an escape.
     rlk_request_escape,
-    /// Writes the data to a descriptor.
-    rlk_request_write,
-    /// Reads at most so many bytes from a descriptor.
-    rlk_request_read,
-    /// Closes a descriptor.
-    rlk_request_close,
-    /// Returns the lowest free descriptor, which becomes one of the system's.
+    // With a descriptor first: the directory of a relative path, which is in the data.
+
+    /// Opens a file, with the system's flags.
+    rlk_request_open,
+    /// Describes a path or, if there is none, the descriptor: the data become an `rlk_status`.
+    rlk_request_status,
+    rlk_request_make_directory,
+    /// Removes a file, or with 1 a directory.
+    rlk_request_remove,
+    /// Renames the first path to the second one, which follows a zero byte and belongs to another directory.
+    rlk_request_rename,
+    /// Sets the permissions of a path or, if there is none, of the descriptor.
+    rlk_request_permit,
+
+    /// Returns the lowest free descriptor, which becomes one of the system's, too.
     rlk_request_adopt,
+
+    // With a descriptor first. Flags are `rlk_transfer`.
+
+    /// Writes the data, to the address if there is one, with flags.
+    rlk_request_write,
+    /// Reads at most so many bytes, with flags. The address becomes the sender's.
+    rlk_request_read,
+    rlk_request_close,
+    /// Duplicates the descriptor as the lowest free number that is not below another, or as exactly that with 1.
+    rlk_request_duplicate,
+    /// Sets whether the descriptor blocks.
+    rlk_request_set_blocking,
+    /// Returns 1 if the descriptor blocks.
+    rlk_request_blocks,
+    /// Returns the number of bytes that can be read.
+    rlk_request_input,
+
+    /// Writes the data to a file at an offset.
+    rlk_request_write_at,
+    /// Reads at most so many bytes of a file from an offset on.
+    rlk_request_read_at,
+    /// Moves the place in a file as `lseek` does, and returns it. In a directory, it counts names.
+    rlk_request_seek,
+    /// Makes a file so long.
+    rlk_request_truncate,
+    rlk_request_sync,
+    /// Locks a file as `flock` does.
+    rlk_request_lock,
+    /// The data become the next names in a directory: each with a letter for its kind before it, and a zero byte.
+    rlk_request_names,
+
+    /// Opens a socket of a family, of datagrams with 1.
+    rlk_request_socket,
+    /// Opens two connected descriptors: of a Unix socket, or with 1 of a pipe. They are in the data as two numbers.
+    rlk_request_pair,
+    rlk_request_bind,
+    rlk_request_listen,
+    /// Accepts a connection. The address becomes the peer's.
+    rlk_request_accept,
+    rlk_request_connect,
+    /// Ends the output, the input, or both, as `shutdown` has it.
+    rlk_request_shut_down,
+    /// Sets the address to the socket's own, or with 1 to the peer's.
+    rlk_request_name,
+    /// Sets an option of a level to a number.
+    rlk_request_set_option,
+    /// Reads an option of a level; its value is in the data.
+    rlk_request_option,
+
+    /// Opens a counter with a value, and 1 if each read takes one event.
+    rlk_request_counter,
+    /// Opens a timer of a clock, in place of the descriptor.
+    rlk_request_timer,
+    /// Sets the timer to a date of its clock, and a period; 0 for none.
+    rlk_request_set_timer,
+    /// Opens a set of descriptors, as of `epoll`.
+    rlk_request_set,
+    /// Changes a set as `epoll_ctl` does, with an operation, a descriptor, and an event in the data.
+    rlk_request_change_set,
+    /// Waits for events of a set, at most so many, for so many nanoseconds; -1 for ever. They are in the data.
+    rlk_request_await_set,
+    /// Waits for the descriptors of `pollfd` in the data, in place of the descriptor, for so many nanoseconds.
+    rlk_request_poll,
 };
+
+/// The flags of a transfer.
+enum rlk_transfer { rlk_transfer_never_waits = 1, rlk_transfer_keeps_input = 2 };
+
+/// The facts about a file.
+struct rlk_status {
+    uint32_t mode, user, group;
+    uint64_t number, size;
+};
+
+/// An event of a set, and the number that the program gave it.
+struct rlk_set_event {
+    uint32_t events;
+    uint32_t unused;
+    uint64_t data;
+};
+
+/// Operations on a set, and flags of its events, as the system has them.
+enum rlk_set_operation { rlk_set_add = 1, rlk_set_remove, rlk_set_modify };
+enum { rlk_set_failure = 0x8, rlk_set_hang_up = 0x10, rlk_set_once = 1 << 30, rlk_set_on_edge = 1u << 31 };
 
 /// The most threads that a program has at a time, and the most bytes of a request.
 enum { rlk_most_threads = 256, rlk_most_bytes = 65536 };
@@ -59,6 +150,9 @@ struct rlk_slot {
     int64_t arguments[4];
     int64_t result;
     uint32_t count;
+    /// An address of a socket.
+    char address[128];
+    uint32_t address_size;
     /// The following are the program's own.
     /// The numbers of the thread for the program, and for the kernel.
     int32_t number, real_number;
@@ -110,6 +204,8 @@ struct rlk_asked {
     int64_t arguments[4];
     char *data;
     uint32_t count;
+    char *address;
+    uint32_t address_size;
 };
 
 /// The reason why a program's thread has given its turn back.
@@ -119,8 +215,8 @@ enum rlk_pause { rlk_thread_asks, rlk_thread_has_ended, rlk_process_has_ended };
 enum rlk_pause rlk_run_program(
     struct rlk_program_page *page, int slot, pid_t process, const int64_t clocks[4], struct rlk_asked *asked);
 
-/// Sets the answer to a thread's request.
-void rlk_answer_program(struct rlk_program_page *page, int slot, int64_t result);
+/// Sets the answer to a thread's request, with the number of data bytes, and the size of the address.
+void rlk_answer_program(struct rlk_program_page *page, int slot, int64_t result, size_t count, size_t address_size);
 
 /// Kills a program and waits for its end. Returns the status as `waitpid` does.
 int rlk_kill_program(pid_t process);

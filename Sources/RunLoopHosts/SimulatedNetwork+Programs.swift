@@ -23,11 +23,11 @@ extension SimulatedNetwork {
         mayFail: Bool = false
     ) -> SimulatedHost {
         require(path.hasPrefix("/"), "a program is at a path from the root, such as /usr/bin/\(path)")
-        return addHost(name, addresses, service, user, environment, mayFail) { [network] loop, process in
+        return addHost(name, addresses, service, user, environment, mayFail) { [network] _, process in
             let numbers = network.simulation.randomNumbers(for: "\(name) \(process.processIdentifier)")
             let program = try SystemProgram(path, of: process, seededBy: numbers)
             process.program = program
-            try program.run(arguments, on: loop)
+            try program.run(arguments)
             return nil
         }
     }

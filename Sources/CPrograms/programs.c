@@ -87,12 +87,22 @@ enum rlk_pause rlk_run_program(
     rlk_set_simulated(answers);
     if (turn == rlk_turn_over) return rlk_thread_has_ended;
     if (turn == rlk_turn_of_program) return rlk_process_has_ended;
-    *asked = (struct rlk_asked){.request = slot->request, .data = slot->data, .count = slot->count};
+    *asked = (struct rlk_asked){
+        .request = slot->request,
+        .data = slot->data,
+        .count = slot->count,
+        .address = slot->address,
+        .address_size = slot->address_size,
+    };
     memcpy(asked->arguments, slot->arguments, sizeof slot->arguments);
     return rlk_thread_asks;
 }
 
-void rlk_answer_program(struct rlk_program_page *page, int slot, int64_t result) { page->slots[slot].result = result; }
+void rlk_answer_program(struct rlk_program_page *page, int slot, int64_t result, size_t count, size_t address_size) {
+    page->slots[slot].result = result;
+    page->slots[slot].count = count;
+    page->slots[slot].address_size = address_size;
+}
 
 int rlk_kill_program(pid_t process) {
     unsigned *answers = rlk_set_simulated(NULL);

@@ -1,0 +1,257 @@
+internal import CPrograms
+internal import CShims
+internal import Glibc
+internal import RunLoopCore
+@_spi(Ports) internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopUnix
+
+/// The calls of a program on descriptors. They are those of the simulated process, which never wait; here they wait for
+/// programs that want to.
+extension SystemProgram {
+    /// Does what a thread asks for.
+    ///
+    /// - Returns: the result for the thread; below zero, an error number.
+    func answerDescriptor(_ request: Request) -> Int64 {
+        let (_, second, third, _) = request.arguments
+        switch request.kind {
+        case rlk_request_adopt: return number(process.descriptors.add(AdoptedFile()))
+        case rlk_request_socket: return openSocket(Int32(second), forDatagrams: third == 1)
+        case rlk_request_pair: return openPair(request, isPipe: second == 0)
+        case rlk_request_counter:
+            let counter = EventCounter(UInt64(second & 0xffff_ffff), isSemaphore: third == 1)
+            return number(process.descriptors.add(counter))
+        case rlk_request_timer:
+            return number(process.descriptors.add(TimerDescription(on: process.machine, isWall: second == 2)))
+        case rlk_request_set: return number(process.descriptors.add(EventSet()))
+        case rlk_request_poll: return poll(request)
+        case rlk_request_open, rlk_request_status, rlk_request_make_directory, rlk_request_remove, rlk_request_rename,
+            rlk_request_permit:
+            return answerPath(request)
+        default: break
+        }
+        guard let target = process.target(of: descriptor(request)) else { return -Int64(EBADF) }
+        return answer(request, target)
+    }
+
+    private func answer(_ request: Request, _ target: OpenDescription) -> Int64 {
+        let (_, second, third, fourth) = request.arguments
+        let descriptor = descriptor(request)
+        switch request.kind {
+        case rlk_request_write: return write(request, target)
+        case rlk_request_read: return read(request, target)
+        case rlk_request_close: process.close(descriptor)
+        case rlk_request_duplicate: return duplicate(target, as: Int(second), exactly: third == 1)
+        case rlk_request_set_blocking: target.blocks = second == 1
+        case rlk_request_blocks: return target.blocks ? 1 : 0
+        case rlk_request_input: return Int64((target as? SimulatedSocket)?.inputCount ?? 0)
+        case rlk_request_bind:
+            guard let address = request.address else { return -Int64(EINVAL) }
+            return result(process.bind(descriptor, to: address))
+        case rlk_request_listen: return result(process.listen(descriptor, backlog: Int32(clamping: second)))
+        case rlk_request_accept: return accept(request, target)
+        case rlk_request_connect: return connect(request, target)
+        case rlk_request_shut_down:
+            guard target is any SocketCalls else { return -Int64(ENOTSOCK) }
+            if second != Int64(SHUT_RD) { process.endWriting(descriptor) }
+        case rlk_request_name: return name(request, target, ofPeer: second == 1)
+        case rlk_request_set_option: return setOption(target, descriptor, Int32(second), Int32(third), fourth)
+        case rlk_request_option: return option(request, target, Int32(second), Int32(third))
+        case rlk_request_set_timer:
+            return (target as? TimerDescription)?.set(third, every: fourth, isDate: second == 1) ?? -Int64(EINVAL)
+        case rlk_request_change_set: return changeSet(request, target)
+        case rlk_request_await_set: return awaitSet(request, target)
+        default: return answerFile(request, target)
+        }
+        return 0
+    }
+
+    // MARK: Numbers
+
+    /// Returns the process's descriptor for a number of the program; one that is never open for a number that is none.
+    func descriptor(_ number: Int64) -> Int32 {
+        0..<1 << 20 ~= number ? DescriptorTable.first + Int32(number) : .max
+    }
+
+    func descriptor(_ request: Request) -> Int32 { descriptor(request.arguments.0) }
+
+    func number(_ descriptor: Int32) -> Int64 {
+        descriptor < 0 ? -Int64(errno) : Int64(descriptor - DescriptorTable.first)
+    }
+
+    func result<Number: SignedInteger>(_ number: Number) -> Int64 { number < 0 ? -Int64(errno) : Int64(number) }
+
+    private func duplicate(_ target: OpenDescription, as other: Int, exactly: Bool) -> Int64 {
+        guard exactly else { return number(process.descriptors.add(target, from: other)) }
+        guard process.descriptors.mayHave(other) else { return -Int64(EBADF) }
+        let new = DescriptorTable.first + Int32(other)
+        guard process.descriptors[new] !== target else { return Int64(other) }
+        process.close(new)
+        process.descriptors.set(target, at: other)
+        return Int64(other)
+    }
+
+    // MARK: Bytes
+
+    /// Makes a call, again and again until it can be done, if the descriptor blocks.
+    private func blocking(
+        _ request: Request, _ target: OpenDescription, for events: DescriptorEvents, _ flags: Int64,
+        _ call: () -> Int64
+    ) -> Int64 {
+        let waits = target.blocks && flags & Int64(rlk_transfer_never_waits.rawValue) == 0
+        while true {
+            let result = call()
+            guard waits, result == -Int64(EAGAIN) else { return result }
+            // A target may be ready and yet refuse, as a stream with less room than a call needs.
+            var mayTry = false
+            rest(request.slot, for: -1, at: [target]) {
+                defer { mayTry = true }
+                return mayTry || !(target.readiness ?? events).isDisjoint(with: events)
+            }
+        }
+    }
+
+    private func write(_ request: Request, _ target: OpenDescription) -> Int64 {
+        var written = 0
+        let result = blocking(request, target, for: .writable, request.arguments.1) {
+            let rest = UnsafeRawBufferPointer(rebasing: request.bytes.dropFirst(written))
+            let result = writeOnce(rest, request, target)
+            // A call that blocks returns when all is written.
+            guard result > 0, target.blocks, written + Int(result) < request.count else { return result }
+            written += Int(result)
+            return -Int64(EAGAIN)
+        }
+        return written > 0 && (result == -Int64(EAGAIN) || result >= 0) ? Int64(written) + max(0, result) : result
+    }
+
+    private func writeOnce(_ bytes: UnsafeRawBufferPointer, _ request: Request, _ target: OpenDescription) -> Int64 {
+        if let stream = target as? StandardStream {
+            printLines(of: bytes, to: stream)
+            return Int64(bytes.count)
+        }
+        if let file = target as? OpenFile { return write(bytes, to: file, descriptor(request)) }
+        guard target is any DatagramCalls else { return result(process.write(descriptor(request), bytes)) }
+        var slot = DatagramSlot()
+        slot.bytes = UnsafeMutableRawBufferPointer(mutating: bytes)
+        slot.length = bytes.count
+        slot.address = request.address ?? Endpoint()
+        let sent = withUnsafeMutablePointer(to: &slot) {
+            process.send(descriptor(request), UnsafeMutableBufferPointer(start: $0, count: 1), inSegments: false)
+        }
+        return sent < 0 ? -Int64(errno) : Int64(bytes.count)
+    }
+
+    private func read(_ request: Request, _ target: OpenDescription) -> Int64 {
+        let (_, count, flags, _) = request.arguments
+        guard flags & Int64(rlk_transfer_keeps_input.rawValue) == 0 else { return -Int64(EOPNOTSUPP) }
+        let room = request.room(Int(count))
+        if let file = target as? OpenFile { return read(file, descriptor(request), into: room) }
+        return blocking(request, target, for: .readable, flags) {
+            guard target is any DatagramCalls else { return result(process.read(descriptor(request), into: room)) }
+            var slot = DatagramSlot()
+            slot.bytes = room
+            let received = withUnsafeMutablePointer(to: &slot) {
+                process.receive(
+                    descriptor(request), into: UnsafeMutableBufferPointer(start: $0, count: 1), withFacts: false)
+            }
+            guard received > 0 else { return received < 0 ? -Int64(errno) : -Int64(EAGAIN) }
+            request.set(slot.address)
+            return Int64(min(slot.length, room.count))
+        }
+    }
+
+    // MARK: Sockets
+
+    private func openSocket(_ family: Int32, forDatagrams isForDatagrams: Bool) -> Int64 {
+        guard [AF_INET, AF_INET6, AF_UNIX].contains(family) else { return -Int64(EAFNOSUPPORT) }
+        return number(isForDatagrams ? process.datagramSocket(family) : process.socket(family))
+    }
+
+    private func openPair(_ request: Request, isPipe: Bool) -> Int64 {
+        let ends = isPipe ? process.pipe().map { ($0.reading, $0.writing) } : process.makePair()
+        guard let ends, ends.0 >= 0, ends.1 >= 0 else { return -Int64(errno) }
+        withUnsafeBytes(of: (ends.0 - DescriptorTable.first, ends.1 - DescriptorTable.first)) { request.set($0) }
+        return 0
+    }
+
+    private func accept(_ request: Request, _ target: OpenDescription) -> Int64 {
+        blocking(request, target, for: .readable, 0) {
+            var peer = Endpoint()
+            let connection = process.accept(descriptor(request), peer: &peer)
+            if connection >= 0 { request.set(peer) }
+            return number(connection)
+        }
+    }
+
+    private func connect(_ request: Request, _ target: OpenDescription) -> Int64 {
+        guard let address = request.address else { return -Int64(EINVAL) }
+        let descriptor = descriptor(request)
+        let first = result(process.connect(descriptor, to: address))
+        guard target.blocks, first == -Int64(EINPROGRESS) else { return first }
+        rest(request.slot, for: -1, at: [target]) { target.readiness?.contains(.writable) == true }
+        return -Int64(process.option(descriptor, SOL_SOCKET, SO_ERROR) ?? 0)
+    }
+
+    private func name(_ request: Request, _ target: OpenDescription, ofPeer isOfPeer: Bool) -> Int64 {
+        guard let socket = target as? any SocketCalls else { return -Int64(ENOTSOCK) }
+        guard let address = isOfPeer ? socket.connectedAddress : socket.localAddress else { return -Int64(ENOTCONN) }
+        request.set(address)
+        return 0
+    }
+
+    private func setOption(
+        _ target: OpenDescription, _ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int64
+    ) -> Int64 {
+        guard target is any SocketCalls else { return -Int64(ENOTSOCK) }
+        if (level, option) == (SOL_SOCKET, SO_LINGER) {
+            if value == 0 { process.resetWhenClosed(descriptor) }
+            return 0
+        }
+        return result(process.setOption(descriptor, level, option, Int32(truncatingIfNeeded: value)))
+    }
+
+    private func option(_ request: Request, _ target: OpenDescription, _ level: Int32, _ option: Int32) -> Int64 {
+        guard let socket = target as? any SocketCalls else { return -Int64(ENOTSOCK) }
+        guard let value = socket.option(level, option) else { return -Int64(ENOPROTOOPT) }
+        withUnsafeBytes(of: value) { request.set($0) }
+        return 0
+    }
+
+    // MARK: Waits
+
+    private func changeSet(_ request: Request, _ target: OpenDescription) -> Int64 {
+        guard let set = target as? EventSet else { return -Int64(EINVAL) }
+        let (_, operation, number, _) = request.arguments
+        guard let member = process.target(of: descriptor(number)) else { return -Int64(EBADF) }
+        let event = request.count == 0 ? rlk_set_event() : request.bytes.loadUnaligned(as: rlk_set_event.self)
+        let change = rlk_set_operation(UInt32(truncatingIfNeeded: operation))
+        return -Int64(set.change(change, Int32(number), member, event.events, event.data))
+    }
+
+    private func awaitSet(_ request: Request, _ target: OpenDescription) -> Int64 {
+        guard let set = target as? EventSet else { return -Int64(EINVAL) }
+        let (_, most, length, _) = request.arguments
+        rest(request.slot, for: length, at: [set]) { set.readiness == .readable }
+        let events = set.take(Int(most))
+        events.withUnsafeBytes { request.set($0) }
+        return Int64(events.count)
+    }
+
+    private func poll(_ request: Request) -> Int64 {
+        var requests = Array(request.bytes.bindMemory(to: pollfd.self))
+        let targets = requests.map { $0.fd < 0 ? nil : process.target(of: descriptor(Int64($0.fd))) }
+        func look() -> Int {
+            for index in requests.indices where requests[index].fd >= 0 {
+                let asked = requests[index].events | Int16(POLLERR | POLLHUP)
+                requests[index].revents = targets[index].map { $0.pollEvents & asked } ?? Int16(POLLNVAL)
+            }
+            return requests.count { $0.revents != 0 }
+        }
+        rest(request.slot, for: request.arguments.1, at: targets.compactMap(\.self)) { look() > 0 }
+        let found = look()
+        requests.withUnsafeBytes { request.set($0) }
+        return Int64(found)
+    }
+}
+
+/// A file of the machine's installation that a program reads itself.
+private final class AdoptedFile: OpenDescription {}

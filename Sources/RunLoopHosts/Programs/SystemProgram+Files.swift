@@ -1,0 +1,232 @@
+internal import CPrograms
+internal import CShims
+internal import Glibc
+internal import RunLoopCore
+@_spi(Ports) internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopUnix
+
+/// The calls of a program on files, which are those of the simulated process, on the host's disk.
+extension SystemProgram {
+    // MARK: Paths
+
+    /// Does what a thread asks for, about a path.
+    ///
+    /// - Returns: the result for the thread; below zero, an error number.
+    func answerPath(_ request: Request) -> Int64 {
+        let (directory, second, _, _) = request.arguments
+        switch request.kind {
+        case rlk_request_open: return open(path(request.text, in: directory), flags: Int32(truncatingIfNeeded: second))
+        case rlk_request_status: return describe(request)
+        case rlk_request_make_directory: return result(process.createDirectory(path(request.text, in: directory)))
+        case rlk_request_remove:
+            let path = path(request.text, in: directory)
+            return result(second == 1 ? process.removeDirectory(path) : process.removeFile(at: path))
+        case rlk_request_rename:
+            let paths = request.text.split(separator: "\0", maxSplits: 1).map(String.init)
+            guard paths.count == 2 else { return -Int64(ENOENT) }
+            return result(process.rename(path(paths[0], in: directory), to: path(paths[1], in: second)))
+        default:
+            let permissions = UInt32(truncatingIfNeeded: second)
+            guard request.count > 0 else {
+                return result(process.setPermissions(permissions, of: descriptor(directory)))
+            }
+            return result(process.setPermissions(permissions, at: path(request.text, in: directory)))
+        }
+    }
+
+    private func path(_ text: String, in directory: Int64) -> String {
+        guard !text.hasPrefix("/"), let open = process.descriptors[descriptor(directory)] as? OpenFile else {
+            return text
+        }
+        return open.node.path + "/" + text
+    }
+
+    private func open(_ path: String, flags: Int32) -> Int64 {
+        let descriptor = process.open(path, flags: flags)
+        if descriptor < 0, errno == ENOENT, flags & O_ACCMODE == O_RDONLY, let text = madeText(path) {
+            return number(process.descriptors.add(MadeFile(text)))
+        }
+        guard descriptor >= 0, flags & O_TRUNC != 0, process.size(of: descriptor) > 0 else { return number(descriptor) }
+        guard process.truncate(descriptor, to: 0) != 0 else { return number(descriptor) }
+        let reason = errno
+        process.close(descriptor)
+        return -Int64(reason)
+    }
+
+    /// Returns the text of a file of every system that no host has on its disk.
+    private func madeText(_ path: String) -> [UInt8]? {
+        switch path {
+        case "/etc/hosts":
+            let hosts = process.machine.network.nodes.flatMap { node in node.addresses.map { "\($0) \(node.name)\n" } }
+            return Array((["127.0.0.1 localhost\n", "::1 localhost\n"] + hosts).joined().utf8)
+        case "/etc/nsswitch.conf": return Array("hosts: files\npasswd: files\ngroup: files\n".utf8)
+        case "/etc/passwd": return process.users
+        default: return path.hasPrefix("/proc/") ? processText(path.split(separator: "/").dropFirst()) : nil
+        }
+    }
+
+    /// Returns the text of a file about the process or one of its threads.
+    private func processText(_ names: ArraySlice<Substring>) -> [UInt8]? {
+        guard let owner = names.first, names.count == 2 else { return nil }
+        let number = owner == "self" || owner == "thread-self" ? process.processIdentifier : Int32(owner)
+        guard let number, number >= process.processIdentifier else { return nil }
+        switch names.last {
+        case "cmdline": return Array(commandLine.map { $0 + "\0" }.joined().utf8)
+        case "comm": return Array((shortName + "\n").utf8)
+        case "environ":
+            return Array(process.variables.variables.sorted { $0.key < $1.key }.map { "\($0)=\($1)\0" }.joined().utf8)
+        case "stat":
+            // The state, the parent, and numbers that say nothing about a simulated process.
+            let rest = [String](repeating: "0", count: 48).joined(separator: " ")
+            return Array("\(number) (\(shortName)) S 1 \(rest)\n".utf8)
+        case "status":
+            let lines = [
+                "Name:\t\(shortName)", "State:\tS (sleeping)", "Tgid:\t\(number)", "Pid:\t\(number)", "Threads:\t1",
+            ]
+            return Array(lines.map { $0 + "\n" }.joined().utf8)
+        default: return nil
+        }
+    }
+
+    private var shortName: Substring { (commandLine.first ?? "").split(separator: "/").last?.prefix(15) ?? "" }
+
+    /// Describes a path, or a descriptor.
+    private func describe(_ request: Request) -> Int64 {
+        let directory = request.arguments.0
+        let number = descriptor(directory)
+        guard request.count > 0 else {
+            guard let target = process.target(of: number) else { return -Int64(EBADF) }
+            if let file = target as? OpenFile { return describe(file.node, request) }
+            return describe(target, numbered: Int(directory) + 1, request)
+        }
+        let path = path(request.text, in: directory)
+        do throws(Refusal) {
+            let path = Directories.absolute(path, from: process.workingDirectory)
+            return describe(try process.machine.disk.node(at: path, as: process.user), request)
+        } catch {
+            guard let text = madeText(path) else { return -Int64(error.reason) }
+            return describe(MadeFile(text), numbered: 1 << 20, request)
+        }
+    }
+
+    private func describe(_ node: DiskNode, _ request: Request) -> Int64 {
+        let kind = node is DirectoryNode ? S_IFDIR : S_IFREG
+        return set(
+            rlk_status(
+                mode: kind | node.ownership.permissions, user: node.ownership.owner, group: node.ownership.group,
+                number: UInt64(process.machine.number(of: node)),
+                size: UInt64((node as? FileNode)?.content.count ?? 4_096)),
+            in: request)
+    }
+
+    private func describe(_ target: OpenDescription, numbered number: Int, _ request: Request) -> Int64 {
+        let kind = target is any SocketCalls ? S_IFSOCK : target is MadeFile ? S_IFREG : S_IFIFO
+        return set(
+            rlk_status(
+                mode: kind | 0o600, user: 0, group: 0, number: UInt64(number),
+                size: UInt64((target as? MadeFile)?.count ?? 0)), in: request)
+    }
+
+    private func set(_ status: rlk_status, in request: Request) -> Int64 {
+        withUnsafeBytes(of: status) { request.set($0) }
+        return 0
+    }
+
+    // MARK: Open files
+
+    /// Does what a thread asks for, about an open file.
+    func answerFile(_ request: Request, _ target: OpenDescription) -> Int64 {
+        if let file = target as? MadeFile { return answer(request, file) }
+        guard let file = target as? OpenFile else { return -Int64(request.kind == rlk_request_seek ? ESPIPE : EINVAL) }
+        let (_, second, third, _) = request.arguments
+        let descriptor = descriptor(request.arguments.0)
+        switch request.kind {
+        case rlk_request_write_at: return result(process.write(descriptor, request.bytes, at: Int(second)))
+        case rlk_request_read_at:
+            return result(process.read(descriptor, into: request.room(Int(second)), at: Int(third)))
+        case rlk_request_seek: return seek(file, descriptor, Int(second), Int32(third))
+        case rlk_request_truncate: return result(process.truncate(descriptor, to: Int(second)))
+        case rlk_request_sync: return result(process.sync(descriptor))
+        case rlk_request_lock:
+            guard second & Int64(LOCK_UN) == 0 else {
+                process.unlock(descriptor)
+                return 0
+            }
+            return result(process.lock(descriptor))
+        case rlk_request_names: return names(file, request)
+        default: return -Int64(ENOSYS)
+        }
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, to file: OpenFile, _ descriptor: Int32) -> Int64 {
+        let written = process.write(descriptor, bytes, at: file.place)
+        if written > 0 { file.place = file.appends ? process.size(of: descriptor) : file.place + written }
+        return result(written)
+    }
+
+    func read(_ file: OpenFile, _ descriptor: Int32, into room: UnsafeMutableRawBufferPointer) -> Int64 {
+        let count = process.read(descriptor, into: room, at: file.place)
+        if count > 0 { file.place += count }
+        return result(count)
+    }
+
+    private func seek(_ file: OpenFile, _ descriptor: Int32, _ offset: Int, _ origin: Int32) -> Int64 {
+        let start =
+            switch origin {
+            case SEEK_SET: 0
+            case SEEK_CUR: file.place
+            case SEEK_END: process.size(of: descriptor)
+            default: -1
+            }
+        guard start >= 0, start + offset >= 0 else { return -Int64(EINVAL) }
+        file.place = start + offset
+        return Int64(file.place)
+    }
+
+    private func names(_ file: OpenFile, _ request: Request) -> Int64 {
+        guard let directory = file.node as? DirectoryNode else { return -Int64(ENOTDIR) }
+        var lines: [UInt8] = []
+        for name in directory.sortedNames.dropFirst(file.place) {
+            let line = (directory.names[name] is DirectoryNode ? "d" : "f") + name + "\0"
+            guard lines.count + line.utf8.count <= rlk_most_bytes else { break }
+            lines += line.utf8
+        }
+        lines.withUnsafeBytes { request.set($0) }
+        return Int64(lines.count)
+    }
+
+    private func answer(_ request: Request, _ file: MadeFile) -> Int64 {
+        let (_, second, third, _) = request.arguments
+        switch request.kind {
+        case rlk_request_read_at: return result(file.read(into: request.room(Int(second)), at: Int(third)))
+        case rlk_request_seek where third == Int64(SEEK_SET): file.place = max(0, Int(second))
+        case rlk_request_seek where third == Int64(SEEK_CUR): file.place = max(0, file.place + Int(second))
+        case rlk_request_seek: file.place = max(0, file.count + Int(second))
+        default: return -Int64(EBADF)
+        }
+        return Int64(file.place)
+    }
+}
+
+/// A file whose text the simulation makes.
+private final class MadeFile: OpenDescription {
+    private let text: [UInt8]
+    var place = 0
+    var count: Int { text.count }
+
+    init(_ text: [UInt8]) {
+        self.text = text
+    }
+
+    override func read(into room: UnsafeMutableRawBufferPointer) -> Int {
+        let count = read(into: room, at: place)
+        place += count
+        return count
+    }
+
+    func read(into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        let rest = text.dropFirst(max(0, offset)).prefix(room.count)
+        room.copyBytes(from: rest)
+        return rest.count
+    }
+}

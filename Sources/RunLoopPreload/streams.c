@@ -1,0 +1,347 @@
+#include "preload.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+
+// Sockets, pipes, counters, timers, and waits for them. The simulation has them; this code copies bytes to and from the
+// memory that both share.
+
+// MARK: Bytes
+
+static size_t gather(const struct iovec *pieces, size_t count) {
+    char *data = own_slot()->data;
+    size_t length = 0;
+    for (size_t index = 0; index < count; index++) {
+        size_t room = rlk_most_bytes - length, part = pieces[index].iov_len < room ? pieces[index].iov_len : room;
+        memcpy(data + length, pieces[index].iov_base, part);
+        length += part;
+    }
+    return length;
+}
+
+static void scatter(const struct iovec *rooms, size_t count, size_t length) {
+    const char *data = own_slot()->data;
+    for (size_t index = 0; index < count && length > 0; index++) {
+        size_t part = rooms[index].iov_len < length ? rooms[index].iov_len : length;
+        memcpy(rooms[index].iov_base, data, part);
+        data += part, length -= part;
+    }
+}
+
+static size_t sum_of(const struct iovec *rooms, size_t count) {
+    size_t sum = 0;
+    for (size_t index = 0; index < count; index++) sum += rooms[index].iov_len;
+    return sum < rlk_most_bytes ? sum : rlk_most_bytes;
+}
+
+static void set_address(const void *address, size_t size) {
+    struct rlk_slot *slot = own_slot();
+    slot->address_size = address && size <= sizeof slot->address ? size : 0;
+    memcpy(slot->address, address, slot->address_size);
+}
+
+/// Copies the address of an answer, as far as there is room.
+static void copy_address(void *address, socklen_t *size) {
+    const struct rlk_slot *slot = own_slot();
+    if (!address || !size) return;
+    memcpy(address, slot->address, *size < slot->address_size ? *size : slot->address_size);
+    *size = slot->address_size;
+}
+
+static int transfer_flags(int flags) {
+    return (flags & MSG_DONTWAIT ? rlk_transfer_never_waits : 0) | (flags & MSG_PEEK ? rlk_transfer_keeps_input : 0);
+}
+
+static long
+write_pieces(int descriptor, const struct iovec *pieces, size_t count, const void *address, size_t size, int flags) {
+    set_address(address, size);
+    own_slot()->count = gather(pieces, count);
+    long result = ask(rlk_request_write, descriptor, transfer_flags(flags), 0, 0);
+    if (result == -EPIPE && !(flags & MSG_NOSIGNAL)) raise_signal(SIGPIPE);
+    return result;
+}
+
+static long read_into(int descriptor, const struct iovec *rooms, size_t count, int flags) {
+    long result = ask(rlk_request_read, descriptor, sum_of(rooms, count), transfer_flags(flags), 0);
+    if (result > 0) scatter(rooms, count, result);
+    return result;
+}
+
+static long send_message(int descriptor, const struct msghdr *message, int flags) {
+    if (message->msg_controllen > 0) escape("sends control data over a socket", -1);
+    return write_pieces(
+        descriptor, message->msg_iov, message->msg_iovlen, message->msg_name, message->msg_namelen, flags);
+}
+
+static long receive_message(int descriptor, struct msghdr *message, int flags) {
+    long result = read_into(descriptor, message->msg_iov, message->msg_iovlen, flags);
+    if (result < 0) return result;
+    copy_address(message->msg_name, &message->msg_namelen);
+    message->msg_controllen = 0;
+    message->msg_flags = 0;
+    return result;
+}
+
+static long send_messages(int descriptor, struct mmsghdr *messages, unsigned count, int flags) {
+    for (unsigned index = 0; index < count; index++) {
+        long result = send_message(descriptor, &messages[index].msg_hdr, flags);
+        if (result < 0) return index > 0 ? (long)index : result;
+        messages[index].msg_len = result;
+    }
+    return count;
+}
+
+static long receive_messages(int descriptor, struct mmsghdr *messages, unsigned count, int flags) {
+    for (unsigned index = 0; index < count; index++) {
+        long result = receive_message(descriptor, &messages[index].msg_hdr, index > 0 ? flags | MSG_DONTWAIT : flags);
+        if (result < 0) return index > 0 ? (long)index : result;
+        messages[index].msg_len = result;
+    }
+    return count;
+}
+
+// MARK: Making descriptors
+
+/// Sets what the flags ask of a new descriptor. All that a simulated process has are closed on exec.
+static long with_flags(long descriptor, int never_blocks) {
+    if (descriptor >= 0 && never_blocks) ask(rlk_request_set_blocking, descriptor, 0, 0, 0);
+    return descriptor;
+}
+
+static long make_pair(int family_or_pipe, int type, int *ends) {
+    long result = ask(rlk_request_pair, 0, family_or_pipe, type & 0xf, 0);
+    if (result < 0) return result;
+    memcpy(ends, own_slot()->data, 2 * sizeof *ends);
+    for (int index = 0; index < 2; index++) with_flags(ends[index], type & SOCK_NONBLOCK);
+    return 0;
+}
+
+static long accept_connection(int descriptor, void *address, socklen_t *size, int flags) {
+    long result = ask(rlk_request_accept, descriptor, 0, 0, 0);
+    if (result < 0) return result;
+    copy_address(address, size);
+    return with_flags(result, flags & SOCK_NONBLOCK);
+}
+
+static long name(int descriptor, int of_peer, void *address, socklen_t *size) {
+    long result = ask(rlk_request_name, descriptor, of_peer, 0, 0);
+    if (result == 0) copy_address(address, size);
+    return result;
+}
+
+static long with_address(enum rlk_request request, int descriptor, const void *address, size_t size) {
+    set_address(address, size);
+    return ask(request, descriptor, 0, 0, 0);
+}
+
+static long set_option(int descriptor, int level, int option, const void *value, size_t size) {
+    struct linger linger;
+    int number = 0;
+    if (level == SOL_SOCKET && option == SO_LINGER && size >= sizeof linger) {
+        memcpy(&linger, value, sizeof linger);
+        number = linger.l_onoff ? linger.l_linger : -1;
+    } else {
+        memcpy(&number, value, size < sizeof number ? size : sizeof number);
+    }
+    return ask(rlk_request_set_option, descriptor, level, option, number);
+}
+
+static long find_option(int descriptor, int level, int option, void *value, socklen_t *size) {
+    long result = ask(rlk_request_option, descriptor, level, option, 0);
+    if (result < 0) return result;
+    socklen_t length = sizeof(int);
+    memcpy(value, own_slot()->data, *size < length ? *size : length);
+    if (*size > length) *size = length;
+    return 0;
+}
+
+// MARK: Facts about a descriptor
+
+static long control(int descriptor, int operation, long argument) {
+    long blocks;
+    switch (operation) {
+        case F_GETFD: case F_SETFD: return ask(rlk_request_blocks, descriptor, 0, 0, 0) < 0 ? -EBADF : 0;
+        case F_GETFL:
+            blocks = ask(rlk_request_blocks, descriptor, 0, 0, 0);
+            return blocks < 0 ? blocks : O_RDWR | (blocks ? 0 : O_NONBLOCK);
+        case F_SETFL: return ask(rlk_request_set_blocking, descriptor, !(argument & O_NONBLOCK), 0, 0);
+        case F_DUPFD: case F_DUPFD_CLOEXEC: return ask(rlk_request_duplicate, descriptor, argument, 0, 0);
+        default: return -EINVAL;
+    }
+}
+
+static long control_device(int descriptor, unsigned long operation, int *argument) {
+    switch (operation) {
+        case FIONBIO: return ask(rlk_request_set_blocking, descriptor, !*argument, 0, 0);
+        case FIOCLEX: case FIONCLEX: return 0;
+        case FIONREAD: {
+            long result = ask(rlk_request_input, descriptor, 0, 0, 0);
+            if (result >= 0) *argument = result;
+            return result < 0 ? result : 0;
+        }
+        default: return ask(rlk_request_blocks, descriptor, 0, 0, 0) < 0 ? -EBADF : -ENOTTY;
+    }
+}
+
+// MARK: Waits
+
+static int64_t length_of(const struct timespec *time) {
+    const int64_t second = 1000000000;
+    if (!time) return -1;
+    return time->tv_sec >= INT64_MAX / second - 1 ? -1 : time->tv_sec * second + time->tv_nsec;
+}
+
+static int64_t length_of_milliseconds(int time) { return time < 0 ? -1 : (int64_t)time * 1000000; }
+
+static long await_set(int descriptor, struct epoll_event *events, int most, int64_t length) {
+    const struct rlk_set_event *found = (const struct rlk_set_event *)own_slot()->data;
+    const int room = rlk_most_bytes / sizeof *found;
+    if (most <= 0) return -EINVAL;
+    long result = ask(rlk_request_await_set, descriptor, most < room ? most : room, length, 0);
+    for (long index = 0; index < result; index++)
+        events[index] = (struct epoll_event){.events = found[index].events, .data.u64 = found[index].data};
+    if (result == 0 && length == 0) count_step();
+    return result;
+}
+
+static long change_set(int descriptor, int operation, int other, const struct epoll_event *event) {
+    struct rlk_set_event change = {0};
+    if (event) change = (struct rlk_set_event){.events = event->events, .data = event->data.u64};
+    memcpy(own_slot()->data, &change, sizeof change);
+    own_slot()->count = sizeof change;
+    return ask(rlk_request_change_set, descriptor, operation, other, 0);
+}
+
+static long poll_descriptors(struct pollfd *descriptors, size_t count, int64_t length) {
+    size_t size = count * sizeof *descriptors;
+    if (size > rlk_most_bytes) return -EINVAL;
+    memcpy(own_slot()->data, descriptors, size);
+    own_slot()->count = size;
+    long result = ask(rlk_request_poll, 0, length, 0, 0);
+    if (result >= 0) memcpy(descriptors, own_slot()->data, size);
+    if (result == 0 && length == 0) count_step();
+    return result;
+}
+
+static long select_descriptors(int count, fd_set *reading, fd_set *writing, fd_set *failing, int64_t length) {
+    struct pollfd requests[FD_SETSIZE];
+    int used = 0;
+    if (count > FD_SETSIZE) count = FD_SETSIZE;
+    for (int descriptor = 0; descriptor < count; descriptor++) {
+        short events = 0;
+        if (reading && FD_ISSET(descriptor, reading)) events |= POLLIN;
+        if (writing && FD_ISSET(descriptor, writing)) events |= POLLOUT;
+        if (events) requests[used++] = (struct pollfd){descriptor, events, 0};
+    }
+    long result = poll_descriptors(requests, used, length), found = 0;
+    if (result < 0) return result;
+    if (reading) FD_ZERO(reading);
+    if (writing) FD_ZERO(writing);
+    if (failing) FD_ZERO(failing);
+    for (int index = 0; index < used; index++) {
+        const struct pollfd *request = &requests[index];
+        if (request->revents & POLLNVAL) return -EBADF;
+        short failed = request->revents & (POLLHUP | POLLERR);
+        if (request->events & POLLIN && (request->revents & POLLIN || failed)) FD_SET(request->fd, reading), found++;
+        if (request->events & POLLOUT && (request->revents & POLLOUT || failed)) FD_SET(request->fd, writing), found++;
+    }
+    return found;
+}
+
+static int64_t length_of_old(const struct timeval *time) {
+    return time ? time->tv_sec * 1000000000ll + time->tv_usec * 1000 : -1;
+}
+
+static int kind_of(clockid_t clock) {
+    return clock == CLOCK_REALTIME ? rlk_clock_wall : clock == CLOCK_BOOTTIME ? rlk_clock_boot : rlk_clock_monotonic;
+}
+
+static long set_timer(int descriptor, int is_date, const struct itimerspec *time, struct itimerspec *former) {
+    if (former) memset(former, 0, sizeof *former);
+    return ask(
+        rlk_request_set_timer, descriptor, is_date, length_of(&time->it_value), length_of(&time->it_interval));
+}
+
+// MARK: The call
+
+long answer_stream(const struct call *call, int *is_known) {
+    int descriptor = (int)call->a;
+    void *second = (void *)call->b, *third = (void *)call->c;
+    struct iovec piece = {second, call->c};
+    switch (call->number) {
+        // Bytes
+        case SYS_write: return write_pieces(descriptor, &piece, 1, NULL, 0, 0);
+        case SYS_writev: return write_pieces(descriptor, second, call->c, NULL, 0, 0);
+        case SYS_sendto: return write_pieces(descriptor, &piece, 1, (void *)call->e, call->f, call->d);
+        case SYS_sendmsg: return send_message(descriptor, second, call->c);
+        case SYS_sendmmsg: return send_messages(descriptor, second, call->c, call->d);
+        case SYS_read: return read_into(descriptor, &piece, 1, 0);
+        case SYS_readv: return read_into(descriptor, second, call->c, 0);
+        case SYS_recvfrom: {
+            long result = read_into(descriptor, &piece, 1, call->d);
+            if (result >= 0) copy_address((void *)call->e, (socklen_t *)call->f);
+            return result;
+        }
+        case SYS_recvmsg: return receive_message(descriptor, second, call->c);
+        case SYS_recvmmsg: return receive_messages(descriptor, second, call->c, call->d);
+
+        // Sockets and pipes
+        case SYS_socket: {
+            int type = call->b & 0xf;
+            if (type != SOCK_STREAM && type != SOCK_DGRAM) return -ESOCKTNOSUPPORT;
+            long result = ask(rlk_request_socket, 0, call->a, type == SOCK_DGRAM, 0);
+            return with_flags(result, call->b & SOCK_NONBLOCK);
+        }
+        case SYS_socketpair: return make_pair(call->a, call->b, (int *)call->d);
+        case SYS_pipe: return make_pair(0, 0, (int *)call->a);
+        case SYS_pipe2: return make_pair(0, call->b & O_NONBLOCK ? SOCK_NONBLOCK : 0, (int *)call->a);
+        case SYS_bind: return with_address(rlk_request_bind, descriptor, second, call->c);
+        case SYS_connect: return with_address(rlk_request_connect, descriptor, second, call->c);
+        case SYS_listen: return ask(rlk_request_listen, descriptor, call->b, 0, 0);
+        case SYS_accept: return accept_connection(descriptor, second, third, 0);
+        case SYS_accept4: return accept_connection(descriptor, second, third, call->d);
+        case SYS_shutdown: return ask(rlk_request_shut_down, descriptor, call->b, 0, 0);
+        case SYS_getsockname: return name(descriptor, 0, second, third);
+        case SYS_getpeername: return name(descriptor, 1, second, third);
+        case SYS_setsockopt: return set_option(descriptor, call->b, call->c, (void *)call->d, call->e);
+        case SYS_getsockopt: return find_option(descriptor, call->b, call->c, (void *)call->d, (socklen_t *)call->e);
+
+        // Any descriptor
+        case SYS_dup: return ask(rlk_request_duplicate, descriptor, 0, 0, 0);
+        case SYS_dup2: case SYS_dup3: return ask(rlk_request_duplicate, descriptor, call->b, 1, 0);
+        case SYS_fcntl: return control(descriptor, call->b, call->c);
+        case SYS_ioctl: return control_device(descriptor, call->b, third);
+
+        // Counters, timers, and waits
+        case SYS_eventfd: return ask(rlk_request_counter, 0, call->a, 0, 0);
+        case SYS_eventfd2: {
+            long result = ask(rlk_request_counter, 0, call->a, !!(call->b & EFD_SEMAPHORE), 0);
+            return with_flags(result, call->b & EFD_NONBLOCK);
+        }
+        case SYS_timerfd_create: {
+            long result = ask(rlk_request_timer, 0, kind_of(call->a), 0, 0);
+            return with_flags(result, call->b & TFD_NONBLOCK);
+        }
+        case SYS_timerfd_settime: return set_timer(descriptor, call->b & TFD_TIMER_ABSTIME, third, (void *)call->d);
+        case SYS_epoll_create: case SYS_epoll_create1: return ask(rlk_request_set, 0, 0, 0, 0);
+        case SYS_epoll_ctl: return change_set(descriptor, call->b, call->c, (void *)call->d);
+        case SYS_epoll_wait: case SYS_epoll_pwait:
+            return await_set(descriptor, second, call->c, length_of_milliseconds(call->d));
+        case SYS_epoll_pwait2: return await_set(descriptor, second, call->c, length_of((void *)call->d));
+        case SYS_poll: return poll_descriptors((void *)call->a, call->b, length_of_milliseconds(call->c));
+        case SYS_ppoll: return poll_descriptors((void *)call->a, call->b, length_of(third));
+        case SYS_select:
+            return select_descriptors(call->a, second, third, (void *)call->d, length_of_old((void *)call->e));
+        case SYS_pselect6:
+            return select_descriptors(call->a, second, third, (void *)call->d, length_of((void *)call->e));
+
+        default: *is_known = 0; return 0;
+    }
+}
