@@ -90,6 +90,13 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
             ], path: "Sources/Protocols"),
+        // A client of HTTP. Sources/HTTP also has servers and clients that this package does not build.
+        .executableTarget(
+            name: "AskRunLoopHTTP",
+            dependencies: [
+                .product(name: "RunLoopHTTP", package: "RunLoopKit"),
+                .product(name: "RunLoopKit", package: "RunLoopKit"), .product(name: "NIOCore", package: "swift-nio"),
+            ], path: "Sources/HTTP/RunLoopHTTP"),
 
         // Echo servers on streams, each as a user of that loop would write it, and their clients. Sources/Streams also
         // has servers that SwiftPM does not build.

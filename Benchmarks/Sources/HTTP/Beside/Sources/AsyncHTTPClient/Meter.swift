@@ -1,0 +1,1 @@
+../../../RunLoopHTTP/Meter.swift
