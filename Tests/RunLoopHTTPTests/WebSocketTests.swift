@@ -7,75 +7,6 @@ import Testing
 
 @Suite("WebSockets of an HTTP server, simulated")
 struct WebSocketTests {
-    /// A client that sends any frames. On its loop's thread.
-    private final class Client {
-        let peer: Connection
-        private var received: [UInt8] = []
-
-        init(_ loop: RunLoop, _ path: String = "/socket") async throws {
-            peer = try await Connection.connect(host: "web", port: 80, on: loop)
-            try await peer.write(WebSocketTests.handshake(path))
-        }
-
-        /// Returns the head of the answer to the handshake.
-        nonisolated(nonsending) func head() async throws -> String {
-            while true {
-                if let end = received.indices.first(where: { received[$0...].starts(with: Array("\r\n\r\n".utf8)) }) {
-                    defer { received.removeFirst(end + 4) }
-                    return String(decoding: received[..<end], as: UTF8.self)
-                }
-                guard let bytes = try await peer.read() else { return String(decoding: received, as: UTF8.self) }
-                received += bytes
-            }
-        }
-
-        /// Sends a frame, masked as a client's must be.
-        nonisolated(nonsending) func send(
-            _ opcode: UInt8, _ bytes: [UInt8] = [], isFinal: Bool = true, isMasked: Bool = true
-        ) async throws {
-            var frame: [UInt8] = [isFinal ? 0x80 | opcode : opcode]
-            let mask: UInt8 = isMasked ? 0x80 : 0
-            if bytes.count < 126 {
-                frame.append(mask | UInt8(bytes.count))
-            } else {
-                frame += [mask | 126, UInt8(bytes.count >> 8), UInt8(bytes.count & 255)]
-            }
-            if isMasked { frame += [1, 2, 3, 4] }
-            frame += zip(bytes, 0...).map { isMasked ? $0 ^ [1, 2, 3, 4][$1 % 4] : $0 }
-            try await peer.write(frame)
-        }
-
-        nonisolated(nonsending) func send(_ text: String) async throws { try await send(1, Array(text.utf8)) }
-
-        /// Returns the next frame, as its opcode and its text or status; `end` at the end.
-        nonisolated(nonsending) func next() async throws -> String {
-            while true {
-                if received.count >= 2 {
-                    let short = Int(received[1] & 127)
-                    let header = short < 126 ? 2 : 4
-                    if received.count >= header {
-                        let count = short < 126 ? short : Int(received[2]) << 8 | Int(received[3])
-                        if received.count >= header + count {
-                            let (opcode, bytes) = (received[0] & 15, Array(received[header..<header + count]))
-                            received.removeFirst(header + count)
-                            let status = bytes.count >= 2 ? Int(bytes[0]) << 8 | Int(bytes[1]) : 0
-                            return "\(opcode) \(opcode == 8 ? "\(status)" : String(decoding: bytes, as: UTF8.self))"
-                        }
-                    }
-                }
-                guard let bytes = try await peer.read() else { return "end" }
-                received += bytes
-            }
-        }
-    }
-
-    private static func handshake(_ path: String) -> String {
-        """
-        GET \(path) HTTP/1.1\r\nhost: web\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\
-        sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n
-        """
-    }
-
     private let conversation = Conversation()
     private let events = Log<String>()
 
@@ -112,7 +43,7 @@ struct WebSocketTests {
     @Test("messages are echoed, whole or in fragments, and pings are answered")
     func echo() {
         let log = run { loop, log in
-            let client = try await Client(loop)
+            let client = try await FrameSocket(loop)
             let head = try await client.head()
             log.append("\(head.hasPrefix("HTTP/1.1 101 ")) \(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))")
             try await client.send("hé")
@@ -140,7 +71,7 @@ struct WebSocketTests {
         ] as [(UInt8, [UInt8], Bool, String)])
     func broken(opcode: UInt8, bytes: [UInt8], isMasked: Bool, expected: String) {
         let log = run { loop, log in
-            let client = try await Client(loop)
+            let client = try await FrameSocket(loop)
             _ = try await client.head()
             try await client.send(opcode, bytes, isMasked: isMasked)
             log.append(try await client.next())
@@ -157,7 +88,7 @@ struct WebSocketTests {
             HTTPServer(on: loop, limits: limits) { _ in .webSocket { for try await _ in $0 {} } }
         } client: { loop, log in
             for isFinal in [true, false] {
-                let client = try await Client(loop)
+                let client = try await FrameSocket(loop)
                 _ = try await client.head()
                 for opcode in [1, 0, 0] as [UInt8] {
                     try? await client.send(opcode, [UInt8](repeating: 65, count: 600), isFinal: isFinal && opcode == 1)
@@ -173,7 +104,7 @@ struct WebSocketTests {
     func ends() {
         let log = run { loop, log in
             for text in ["bye", "fail"] {
-                let client = try await Client(loop)
+                let client = try await FrameSocket(loop)
                 _ = try await client.head()
                 try await client.send(text)
                 log.append(try await client.next())
@@ -188,12 +119,12 @@ struct WebSocketTests {
     @Test("the task of a client that goes is cancelled, and a silent client is asked and then closed")
     func gone() {
         let log = run { loop, log in
-            let client = try await Client(loop, "/slow")
+            let client = try await FrameSocket(loop, "/slow")
             _ = try await client.head()
             try await loop.clock.sleep(for: .seconds(5))
             client.peer.reset()
             try await loop.clock.sleep(for: .seconds(1))
-            let silent = try await Client(loop)
+            let silent = try await FrameSocket(loop)
             _ = try await silent.head()
             let start = loop.now
             log.append(try await silent.next())
@@ -208,14 +139,14 @@ struct WebSocketTests {
     func declined() {
         let log = run { loop, log in
             for path in ["/nothing", "/body"] {
-                let client = try await Client(loop, path)
+                let client = try await FrameSocket(loop, path)
                 log.append(String(try await client.head().prefix(12)))
             }
             let peer = try await Connection.connect(host: "web", port: 80, on: loop)
             try await peer.write("GET /socket HTTP/1.1\r\nhost: web\r\n\r\n")
             log.append(String(decoding: try await peer.read()?.prefix(12) ?? [], as: UTF8.self))
             let badVersion = try await Connection.connect(host: "web", port: 80, on: loop)
-            let handshake = Self.handshake("/socket").replacing("version: 13", with: "version: 12")
+            let handshake = FrameSocket.handshake("/socket").replacing("version: 13", with: "version: 12")
             try await badVersion.write(handshake)
             log.append(String(decoding: try await badVersion.read()?.prefix(12) ?? [], as: UTF8.self))
         }
@@ -227,7 +158,7 @@ struct WebSocketTests {
         let log = run { loop, server in
             loop.perform(afterDelay: .seconds(2)) { server.shutDown() }
         } _: { loop, log in
-            let client = try await Client(loop)
+            let client = try await FrameSocket(loop)
             _ = try await client.head()
             log.append(try await client.next())
             try await client.send(8, [3, 233])
@@ -255,7 +186,7 @@ struct WebSocketTests {
                 }
             }
         } client: { loop, log in
-            let client = try await Client(loop)
+            let client = try await FrameSocket(loop)
             _ = try await client.head()
             client.peer.pauseReading()
             for _ in 0..<10 {
@@ -274,7 +205,7 @@ struct WebSocketTests {
     @Test("a client that does not read holds back the program, and its messages are not read")
     func backPressure() {
         let log = run { loop, log in
-            let client = try await Client(loop)
+            let client = try await FrameSocket(loop)
             _ = try await client.head()
             client.peer.pauseReading()
             let sent = Log<Int>()

@@ -1,14 +1,17 @@
 #if Adapters
+public import HTTPTypes
+
 extension HTTPClient {
     /// The errors of a client. `Sendable`.
     public enum Failure: Error, Sendable, CustomStringConvertible {
-        /// The address of a request names no scheme `http` or `https`, no host, or no path.
+        /// The address of a request names no scheme `http` or `https`, or of a WebSocket `ws` or `wss`, or no host.
         case address(String)
         /// The server could not be reached: the error of the look-up, the connection or TLS.
         case unreachable(any Error)
         /// The time for the head of the answer is over; see ``Options/answerTime``.
         case answerTime
-        /// The server has sent nothing more of a body, or taken nothing more of one, for ``Options/stallTime``.
+        /// The server has sent nothing more of a body, or taken nothing more of one, for ``Options/stallTime``; or the server of
+        /// a ``WebSocket`` has given no sign of life.
         case stallTime
         /// The connection closed before the exchange was complete.
         case closed
@@ -22,6 +25,13 @@ extension HTTPClient {
         case wrongLength
         /// The client was closed.
         case clientClosed
+        /// The server has answered the request for a ``WebSocket`` with this head, for example with the status 401 or 426.
+        case notUpgraded(HTTPResponse)
+        /// The server has broken a rule of WebSocket: its frames, a text that is not UTF-8, or ``Options/messageBytes``. The
+        /// client has closed with this status, such as 1002, 1007 or 1009.
+        case brokenWebSocket(UInt16)
+        /// The program has written to a ``WebSocket`` without waiting, and the server has not read ``Options/unreadBytes``.
+        case unreadBytes
 
         public var description: String {
             switch self {
@@ -35,7 +45,20 @@ extension HTTPClient {
             case .requestBody(let error): "the body of the request was not written: \(error)"
             case .wrongLength: "a request had fewer or more bytes than its announced length"
             case .clientClosed: "the client was closed"
+            case .notUpgraded(let head): "the server has answered \(head.status) instead of a WebSocket"
+            case .brokenWebSocket(let code): "the server has broken a rule of WebSocket, and was told \(code)"
+            case .unreadBytes: "the server has left too much of a WebSocket unread"
             }
+        }
+
+        init(_ loss: WebSocket.Loss) {
+            self =
+                switch loss {
+                case .cut: .closed
+                case .broken(let code): .brokenWebSocket(code)
+                case .limit(.unreadBytes): .unreadBytes
+                case .silent, .limit: .stallTime
+                }
         }
     }
 }

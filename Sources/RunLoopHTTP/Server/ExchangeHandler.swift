@@ -112,25 +112,24 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     func accept(_ socket: WebSocket, of exchange: HTTPExchange) -> Bool {
         guard self.exchange === exchange, let upgrade = upgrade.take() else { return false }
         (self.socket, exchange.status, isLast) = (socket, .switchingProtocols, true)
-        socket.noted = { [client, version] limit in
+        socket.ended = { [client, version] limit in
             exchange.limit = limit
             client.note(exchange, version, isCutOff: limit != nil)
+            exchange.cancelTask()
         }
         exchangeEnded(nil)
-        upgrade.succeed([:])
+        upgrade.succeed(socket.subprotocol.map { ["Sec-WebSocket-Protocol": $0] } ?? [:])
         return true
     }
 
     /// Adds the handlers of a WebSocket, when the client has been told.
     func upgraded(_ channel: any Channel) throws {
         guard let socket = socket.take() else { return }
-        let most = client.settings.limits.messageBytes
-        try channel.pipeline.syncOperations.addHandlers([
-            FrameRules(),
-            NIOWebSocketFrameAggregator(
-                minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 1_024, maxAccumulatedFrameSize: most),
-            WebSocketHandler(client, socket),
-        ])
+        let limits = client.settings.limits
+        let terms = WebSocketTerms(
+            loop: client.loop, modes: client.core.modes, isClient: false, idleTime: limits.idleTime,
+            stallTime: limits.stallTime, messageBytes: limits.messageBytes, unreadBytes: limits.unreadBytes)
+        try channel.pipeline.syncOperations.addWebSocket(socket, terms)
     }
 
     private func begin(_ head: HTTPRequestHead) {

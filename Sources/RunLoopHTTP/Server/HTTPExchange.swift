@@ -171,12 +171,15 @@ public final class HTTPExchange {
 
     /// Answers with a body in memory.
     ///
-    /// - Precondition: the exchange has not been answered, and the body is not a stream, which is for tasks; use
-    ///   ``begin(_:length:)`` instead.
+    /// - Precondition: the exchange has not been answered, and the response is no stream and no WebSocket, which are for
+    ///   tasks; use ``begin(_:length:)`` or ``acceptWebSocket(subprotocol:)`` instead.
     public func respond(_ response: HTTPServer.Response) {
         guard case .bytes(let body) = response.content else {
             preconditionFailure(
-                "an exchange is answered with a stream or a WebSocket, which are for tasks; use begin(_:length:)")
+                """
+                an exchange is answered with a stream or a WebSocket of a task; use begin(_:length:) or \
+                acceptWebSocket(subprotocol:)
+                """)
         }
         handler?.together {
             begin(response.head, length: body.readableBytes)
@@ -232,6 +235,23 @@ public final class HTTPExchange {
         handler.sendEnd(of: self, trailers ?? body.trailers)
     }
 
+    /// Makes the connection a ``WebSocket``, which ends the exchange. Set the socket's handlers at once. A request that does not
+    /// ask for a WebSocket, or that comes by HTTP/2, or whose body is taken, is answered with 426.
+    ///
+    /// - Parameter subprotocol: one of those that the request offers in `Sec-WebSocket-Protocol`.
+    /// - Returns: the socket, which its connection keeps; `nil` if there is none, and the exchange is over.
+    /// - Precondition: the exchange has not been answered.
+    public func acceptWebSocket(subprotocol: String? = nil) -> WebSocket? {
+        guard let handler else { return nil }
+        guard case .awaited = answer else { preconditionFailure("an exchange is answered twice; answer each once") }
+        let socket = WebSocket(on: loop, isClient: false, subprotocol)
+        if handler.accept(socket, of: self) { return socket }
+        fail(
+            HTTPServer.Refusal(
+                .upgradeRequired, "this resource speaks WebSocket", headerFields: [.upgrade: "websocket"]))
+        return nil
+    }
+
     /// Answers with an error, or, if the answer has begun, closes the connection. Other errors than a ``HTTPServer/Refusal``
     /// are answered with 500, and reported to the server's hook.
     public func fail(_ error: any Error) {
@@ -281,7 +301,7 @@ public final class HTTPExchange {
         work = .task(task)
     }
 
-    private func cancelTask() {
+    func cancelTask() {
         if case .task(let task) = work { task.cancel() } else { work = .cancelled }
     }
 
@@ -297,20 +317,12 @@ public final class HTTPExchange {
             // The answer to `HEAD` has no body.
             if request.method != .head { try await write(HTTPBodyWriter(body)) }
             finish()
-        case .webSocket(let serve): try await upgrade(serve)
+        case .webSocket(let subprotocol, let serve):
+            if let socket = acceptWebSocket(subprotocol: subprotocol) { await self.serve(socket, serve) }
         }
     }
 
-    /// Makes the connection a WebSocket.
-    private nonisolated(nonsending) func upgrade(
-        _ serve: @escaping WebSocket.Service
-    ) async throws {
-        let socket = WebSocket(on: loop)
-        socket.ended = { [self] in cancelTask() }
-        guard let handler, handler.accept(socket, of: self) else {
-            throw HTTPServer.Refusal(
-                .upgradeRequired, "this resource speaks WebSocket", headerFields: [.upgrade: "websocket"])
-        }
+    private nonisolated(nonsending) func serve(_ socket: WebSocket, _ serve: @escaping WebSocket.Service) async {
         defer { socket.close() }
         do { try await serve(socket) } catch {
             if !(error is CancellationError), !(error is HTTPServer.ExchangeError) {

@@ -10,7 +10,7 @@ extension HTTPServer {
         enum Content {
             case bytes(ByteBuffer)
             case stream(length: Int?, OutgoingBody.Source)
-            case webSocket(WebSocket.Service)
+            case webSocket(subprotocol: String?, WebSocket.Service)
         }
 
         /// The status and the fields.
@@ -88,12 +88,16 @@ extension HTTPServer {
         /// Creates the answer that makes the connection a ``WebSocket``. A request that does not ask for that, or that comes by
         /// HTTP/2, is answered with 426.
         ///
-        /// - Parameter serve: the conversation, in the task of the request, on the loop's thread. When it returns, the socket
-        ///   is closed. It is cancelled when the connection has closed.
+        /// - Parameters:
+        ///   - subprotocol: one of those that the request offers in `Sec-WebSocket-Protocol`.
+        ///   - serve: the conversation, in the task of the request, on the loop's thread. When it returns, the socket is
+        ///     closed. It is cancelled when the connection has closed.
         public static func webSocket(
-            _ serve: nonisolated(nonsending) @escaping (WebSocket) async throws -> Void
+            subprotocol: String? = nil, _ serve: nonisolated(nonsending) @escaping (WebSocket) async throws -> Void
         ) -> Response {
-            Response(head: HTTPResponse(status: .switchingProtocols), content: .webSocket(serve))
+            Response(
+                head: HTTPResponse(status: .switchingProtocols),
+                content: .webSocket(subprotocol: subprotocol, serve))
         }
 
         private init(_ status: HTTPResponse.Status, _ type: String, _ body: ByteBuffer) {

@@ -18,7 +18,9 @@ extension ChannelPipeline.SynchronousOperations {
         encoder.automaticallySetFramingHeaders = false
         let exchanges = ExchangeHandler(client, connection)
         let bound = NIOLoopBound((connection, exchanges), eventLoop: eventLoop)
-        let webSocket = NIOWebSocketServerUpgrader(maxFrameSize: limits.messageBytes) { channel, head in
+        let webSocket = NIOWebSocketServerUpgrader(
+            maxFrameSize: limits.messageBytes, automaticErrorHandling: false
+        ) { channel, head in
             bound.value.1.considerUpgrade(head, on: channel.eventLoop)
         } upgradePipelineHandler: { channel, _ in
             channel.eventLoop.makeCompletedFuture { try bound.value.1.upgraded(channel) }

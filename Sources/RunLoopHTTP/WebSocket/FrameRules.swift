@@ -2,7 +2,7 @@
 internal import NIOCore
 internal import NIOWebSocket
 
-/// The rules for a client's frames of WebSocket that their decoder leaves to its user.
+/// The rules for a peer's frames of WebSocket that their decoder leaves to its user.
 final class FrameRules: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = WebSocketFrame
@@ -10,11 +10,18 @@ final class FrameRules: ChannelInboundHandler {
     /// The error for a frame that breaks the rules.
     struct Broken: Error {}
 
+    private let areMasked: Bool
+
+    /// - Parameter areMasked: whether the peer is a client, whose frames are masked.
+    init(areMasked: Bool) {
+        self.areMasked = areMasked
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
         let isKnown = [.continuation, .text, .binary, .connectionClose, .ping, .pong].contains(frame.opcode)
         // Only an extension may set the reserved bits, and there is none.
-        guard isKnown, frame.maskKey != nil, !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
+        guard isKnown, (frame.maskKey != nil) == areMasked, !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
             return context.fireErrorCaught(Broken())
         }
         context.fireChannelRead(data)

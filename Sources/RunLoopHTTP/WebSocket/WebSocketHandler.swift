@@ -3,34 +3,58 @@ internal import NIOCore
 internal import NIOWebSocket
 internal import RunLoopKit
 
+/// The times and limits of a WebSocket, and its side.
+struct WebSocketTerms {
+    let loop: RunLoop
+    let modes: RunLoop.Modes
+    let isClient: Bool
+    let idleTime: Duration
+    let stallTime: Duration
+    let messageBytes: Int
+    let unreadBytes: Int
+}
+
+extension ChannelPipeline.SynchronousOperations {
+    /// Adds the handlers of a WebSocket behind those that decode and encode its frames.
+    func addWebSocket(_ socket: WebSocket, _ terms: WebSocketTerms) throws {
+        try addHandlers([
+            FrameRules(areMasked: !terms.isClient),
+            NIOWebSocketFrameAggregator(
+                minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 1_024,
+                maxAccumulatedFrameSize: terms.messageBytes),
+            WebSocketHandler(terms, socket),
+        ])
+    }
+}
+
 /// The last handler of a connection that speaks WebSocket.
 final class WebSocketHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
     typealias OutboundOut = WebSocketFrame
 
-    private let client: ServedClient
+    private let terms: WebSocketTerms
     private let socket: WebSocket
     private var context: ChannelHandlerContext?
     private var isReadHeld = false
     private var isFlushPosted = false
-    /// True once the server has sent its close frame.
+    /// True once this side has sent its close frame.
     private var isClosing = false
     private var isPinged = false
-    /// The bytes of the client's last ping, until the answer can be sent.
+    /// The bytes of the peer's last ping, until the answer can be sent.
     private var owedPong: ByteBuffer?
     private let deadline: Deadline
 
-    init(_ client: ServedClient, _ socket: WebSocket) {
-        (self.client, self.socket) = (client, socket)
-        deadline = Deadline(on: client.loop, inModes: client.core.modes)
+    init(_ terms: WebSocketTerms, _ socket: WebSocket) {
+        (self.terms, self.socket) = (terms, socket)
+        deadline = Deadline(on: terms.loop, inModes: terms.modes)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         deadline.reached = { [unowned self] in timeIsOver() }
-        deadline.set(after: client.settings.limits.idleTime)
-        let most = client.settings.limits.unreadBytes
+        deadline.set(after: terms.idleTime)
+        let most = terms.unreadBytes
         let mark = ChannelOptions.Types.WriteBufferWaterMark(low: max(1, most / 2), high: most)
         try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: mark)
         socket.begin(self)
@@ -55,12 +79,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
         let frame = unwrapInboundIn(data)
         let bytes = frame.unmaskedData
         isPinged = false
-        if !isClosing, isWritable { deadline.set(after: client.settings.limits.idleTime) }
+        if !isClosing, isWritable { deadline.set(after: terms.idleTime) }
         switch frame.opcode {
         case .connectionClose: closed(by: bytes)
         case _ where isClosing: break
         case .text:
-            guard let text = String(validating: bytes.readableBytesView, as: UTF8.self) else { return close(1007) }
+            guard let text = String(validating: bytes.readableBytesView, as: UTF8.self) else {
+                return close(.dataInconsistentWithMessage, isBroken: true)
+            }
             socket.receive(.text(text))
         case .binary: socket.receive(.binary(bytes))
         // Only the last ping needs an answer.
@@ -88,7 +114,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         guard !isClosing else { return }
         // Only output that the system does not take counts as unread.
         if !isWritable { flush() }
-        guard isWritable else { return drop(.unreadBytes) }
+        guard isWritable else { return drop(.limit(.unreadBytes)) }
         switch message {
         case .text(let text): write(.text, ByteBuffer(string: text))
         case .binary(let bytes): write(.binary, bytes)
@@ -98,7 +124,10 @@ final class WebSocketHandler: ChannelDuplexHandler {
     /// Writes a frame, which is sent with the others of this pass.
     private func write(_ opcode: WebSocketOpcode, _ bytes: ByteBuffer) {
         guard let context else { return }
-        context.write(wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, data: bytes)), promise: nil)
+        // A client masks its frames, so that no cache between takes them for HTTP.
+        let mask = terms.isClient ? WebSocketMaskingKey.random(using: &terms.loop.randomNumbers) : nil
+        let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: mask, data: bytes)
+        context.write(wrapOutboundOut(frame), promise: nil)
         guard !isFlushPosted else { return }
         isFlushPosted = true
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -112,8 +141,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if !isClosing {
-            let limits = client.settings.limits
-            deadline.set(after: isWritable ? limits.idleTime : limits.stallTime)
+            deadline.set(after: isWritable ? terms.idleTime : terms.stallTime)
         }
         if isWritable {
             if let bytes = owedPong.take() { write(.pong, bytes) }
@@ -124,61 +152,63 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     // MARK: The end
 
-    /// Answers the client's close frame, and closes.
+    /// Answers the peer's close frame, and closes.
     private func closed(by bytes: ByteBuffer) {
-        socket.inputEnded(bytes.getInteger(at: bytes.readerIndex, as: UInt16.self))
-        if !isClosing { close(WebSocketErrorCode(answering: bytes)) }
+        let code = bytes.getInteger(at: bytes.readerIndex, as: UInt16.self)
+        let answer = WebSocketErrorCode(answering: bytes)
+        let isBroken = bytes.readableBytes > 0 && UInt16(webSocketErrorCode: answer) != code
+        if !isBroken { socket.inputEnded(code) }
+        close(answer, isBroken: isBroken)
         context?.close(promise: nil)
     }
 
-    func close(_ code: UInt16) { close(WebSocketErrorCode(codeNumber: Int(code))) }
+    func close(_ code: UInt16) { close(WebSocketErrorCode(codeNumber: Int(code)), isBroken: false) }
 
-    /// Sends a status, after which the client closes.
-    private func close(_ reason: WebSocketErrorCode) {
+    /// Sends a status, after which the peer closes.
+    ///
+    /// - Parameter isBroken: whether the peer has broken a rule.
+    private func close(_ reason: WebSocketErrorCode, isBroken: Bool) {
         guard !isClosing else { return }
         var bytes = ByteBuffer()
         bytes.write(webSocketErrorCode: reason)
         write(.connectionClose, bytes)
         flush()
         isClosing = true
-        socket.inputEnded(nil)
+        socket.inputEnded(nil, isBroken ? .broken(UInt16(webSocketErrorCode: reason)) : nil)
         deadline.set(after: ConnectionHandler.grace)
         inputWasTaken()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if event is ChannelShouldQuiesceEvent { close(.goingAway) }
+        if event is ChannelShouldQuiesceEvent { close(.goingAway, isBroken: false) }
         context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
-        // The decoder's error, which is answered already.
-        case is NIOWebSocketError: return
-        case NIOWebSocketFrameAggregator.Error.accumulatedFrameSizeIsTooLarge: close(.messageTooLarge)
-        case is NIOWebSocketFrameAggregator.Error, is FrameRules.Broken: close(.protocolError)
+        case NIOWebSocketError.invalidFrameLength, NIOWebSocketFrameAggregator.Error.accumulatedFrameSizeIsTooLarge:
+            close(.messageTooLarge, isBroken: true)
+        case is NIOWebSocketError, is NIOWebSocketFrameAggregator.Error, is FrameRules.Broken:
+            close(.protocolError, isBroken: true)
         default: break
         }
         context.close(promise: nil)
     }
 
-    /// Closes the connection of a client that has reached a limit.
-    private func drop(_ limit: HTTPServer.Limit) {
-        (socket.limit, isClosing) = (limit, true)
-        socket.inputEnded(nil)
+    /// Closes the connection of a peer that was lost.
+    private func drop(_ loss: WebSocket.Loss) {
+        isClosing = true
+        socket.inputEnded(nil, loss)
         context?.close(promise: nil)
     }
 
-    /// Requests a sign of life, or closes if the previous one, or the client's end, has not come.
+    /// Requests a sign of life, or closes if the previous one, or the peer's end, has not come.
     private func timeIsOver() {
-        guard isWritable || isClosing else { return drop(.stallTime) }
-        // A client that is not read cannot answer.
-        guard !isPinged || isReadHeld, !isClosing else {
-            context?.close(promise: nil)
-            return
-        }
+        guard isWritable || isClosing else { return drop(.limit(.stallTime)) }
+        // A peer that is not read cannot answer.
+        guard !isPinged || isReadHeld, !isClosing else { return drop(.silent) }
         isPinged = true
-        deadline.set(after: client.settings.limits.idleTime)
+        deadline.set(after: terms.idleTime)
         write(.ping, ByteBuffer())
     }
 }
