@@ -84,6 +84,8 @@ public struct TLSClientContext: Sendable {
 
     let context: TLSContext
     let verification: Verification
+    /// The protocols to offer in place of the context's, in wire format.
+    private(set) var protocols: [UInt8]?
 
     /// Makes the context of a client.
     ///
@@ -106,6 +108,13 @@ public struct TLSClientContext: Sendable {
             SSL_CTX_set_alpn_protos(context.pointer, context.protocols, UInt32(context.protocols.count))
         }
     }
+
+    /// Returns the context with other application protocols, for a client whose connections speak different ones.
+    @_spi(Ports) public func offering(_ protocols: [String]) throws(TLSError) -> TLSClientContext {
+        var context = self
+        context.protocols = try TLSContext.wireFormat(protocols)
+        return context
+    }
 }
 
 final class TLSContext: Sendable {
@@ -117,13 +126,7 @@ final class TLSContext: Sendable {
     let protocols: [UInt8]
 
     init(_ method: OpaquePointer, _ options: TLSOptions) throws(TLSError) {
-        var protocols: [UInt8] = []
-        for name in options.applicationProtocols {
-            guard (1...255).contains(name.utf8.count) else {
-                throw TLSError(.configuration, "the application protocol \"\(name)\" does not have 1 to 255 bytes")
-            }
-            protocols += [UInt8(name.utf8.count)] + name.utf8
-        }
+        let protocols = try Self.wireFormat(options.applicationProtocols)
         guard options.handshakeTimeout > .zero, options.handshakeTimeout <= .seconds(86_400) else {
             throw TLSError(
                 .configuration,
@@ -142,6 +145,17 @@ final class TLSContext: Sendable {
         try Self.check(SSL_CTX_set_cipher_list(pointer, Self.ciphers), "set the ciphers")
         // 112 bits of security at least: no RSA key below 2048 bits, and no signature with SHA-1.
         SSL_CTX_set_security_level(pointer, max(2, SSL_CTX_get_security_level(pointer)))
+    }
+
+    fileprivate static func wireFormat(_ protocols: [String]) throws(TLSError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for name in protocols {
+            guard (1...255).contains(name.utf8.count) else {
+                throw TLSError(.configuration, "the application protocol \"\(name)\" does not have 1 to 255 bytes")
+            }
+            bytes += [UInt8(name.utf8.count)] + name.utf8
+        }
+        return bytes
     }
 
     /// The ciphers of TLS 1.2 with authenticated encryption and forward secrecy. All ciphers of TLS 1.3 have both.

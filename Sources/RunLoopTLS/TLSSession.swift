@@ -26,6 +26,7 @@ public final class TLSSession {
     convenience init(_ client: TLSClientContext, serverName: String) throws(TLSError) {
         try self.init(client.context)
         SSL_set_connect_state(ssl)
+        if let protocols = client.protocols { SSL_set_alpn_protos(ssl, protocols, UInt32(protocols.count)) }
         let refusal = TLSError(
             .configuration, "\"\(serverName)\" cannot be the name of a server: give the name in its certificate"
         )

@@ -1,7 +1,7 @@
 #if Adapters
 public import HTTPTypes
 @_spi(Ports) public import RunLoopKit
-internal import RunLoopTLS
+@_spi(Ports) internal import RunLoopTLS
 
 /// A client for HTTP/1.1 and HTTP/2 on a run loop, with a pool of connections for each origin.
 ///
@@ -20,12 +20,14 @@ internal import RunLoopTLS
 /// repeated. The client follows no redirects, and has no cookies, proxies or caches.
 ///
 /// A client belongs to the loop's thread, and is not `Sendable`. When it is released, its unused connections are closed, and the
-/// others when their answers have been taken.
+/// others when their answers have been taken; a ``WebSocket`` stays.
 public final class HTTPClient {
     private let loop: RunLoop
     private let modes: RunLoop.Modes
     private let options: Options
     private var pools: [Origin: Pool] = [:]
+    /// The WebSockets, also those that are being opened.
+    private var sockets: [ObjectIdentifier: WebSocketDial] = [:]
     private var isClosed = false
     private var tls: TLSClientContext?
 
@@ -44,7 +46,9 @@ public final class HTTPClient {
     }
 
     /// The number of open connections. On the loop's thread.
-    public var connectionCount: Int { pools.values.reduce(0) { $0 + $1.connectionCount } }
+    public var connectionCount: Int {
+        pools.values.reduce(sockets.values.count { $0.isOpen }) { $0 + $1.connectionCount }
+    }
 
     /// Sends a request, and returns when the head of the answer has come. On the loop's thread.
     ///
@@ -98,6 +102,47 @@ public final class HTTPClient {
         try await send(HTTPRequest(.get, address, headerFields: headerFields), file: file, line: line)
     }
 
+    /// Opens a ``WebSocket``, on a connection of its own, and returns when the server has agreed. On the loop's thread.
+    ///
+    /// ```swift
+    /// let socket = try await client.webSocket("wss://example.com/prices")
+    /// try await socket.send("subscribe")
+    /// for try await message in socket { print(message) }
+    /// ```
+    ///
+    /// The connection stays, whether the program keeps the socket or not, until one side closes it; see
+    /// ``WebSocket/close(_:)``. Its times and limits are in ``Options``.
+    ///
+    /// - Parameters:
+    ///   - address: an address such as `ws://host:8080/path?query`, encoded with percent signs where needed.
+    ///   - subprotocols: the protocols within WebSocket that the program speaks, the preferred one first. The server's choice
+    ///     is ``WebSocket/subprotocol``.
+    ///   - headerFields: further fields of the request, such as `Authorization`.
+    /// - Throws: ``Failure``, for example ``Failure/notUpgraded(_:)`` with the server's answer if it refuses;
+    ///   `CancellationError`; `RunLoop.WaitError` if the loop has ended.
+    public nonisolated(nonsending) func webSocket(
+        _ address: String, subprotocols: [String] = [], headerFields: HTTPFields = [:], file: StaticString = #fileID,
+        line: UInt32 = #line
+    ) async throws -> WebSocket {
+        let scheme = address.prefix { $0 != ":" }.lowercased()
+        guard scheme == "ws" || scheme == "wss",
+            let request = try? HTTPRequest(.get, "http" + address.dropFirst(2), headerFields: headerFields),
+            let origin = Origin(request)
+        else { throw Failure.address(address) }
+        if isClosed { throw Failure.clientClosed }
+        let tls = try origin.isSecure ? tlsContext().offering(["http/1.1"]) : nil
+        let dial = WebSocketDial(request, subprotocols, on: loop, inModes: modes, options)
+        let name = ObjectIdentifier(dial)
+        sockets[name] = dial
+        dial.ended = { [weak self] in self?.sockets[name] = nil }
+        do {
+            let time = options.answerTime
+            return try await loop.withTimeout(time, { try await dial.open(origin, tls) }, file: file, line: line)
+        } catch is RunLoop.TimeoutError {
+            throw Failure.answerTime
+        }
+    }
+
     private func mayRepeat(_ request: HTTPRequest, _ body: RequestBody) -> Bool {
         guard case .bytes = body.content else { return false }
         return [.get, .head, .put, .delete, .options, .trace].contains(request.method)
@@ -106,19 +151,27 @@ public final class HTTPClient {
     private func pool(of origin: Origin) throws -> Pool {
         if isClosed { throw Failure.clientClosed }
         if let pool = pools[origin] { return pool }
-        if origin.isSecure, tls == nil {
-            var options = TLSOptions()
-            options.applicationProtocols = ["h2", "http/1.1"]
-            do { tls = try TLSClientContext(options: options) } catch { throw Failure.unreachable(error) }
-        }
-        let pool = Pool(origin, on: loop, inModes: modes, options, tls: origin.isSecure ? tls : nil)
+        let pool = Pool(origin, on: loop, inModes: modes, options, tls: try origin.isSecure ? tlsContext() : nil)
         pools[origin] = pool
         return pool
     }
 
-    /// Closes all connections; requests that are under way fail. On the loop's thread. Harmless when repeated.
+    private func tlsContext() throws -> TLSClientContext {
+        if let tls { return tls }
+        var options = TLSOptions()
+        options.applicationProtocols = ["h2", "http/1.1"]
+        do {
+            let made = try TLSClientContext(options: options)
+            tls = made
+            return made
+        } catch { throw Failure.unreachable(error) }
+    }
+
+    /// Closes all connections; requests that are under way fail, and servers of WebSockets get the status 1001. On the loop's
+    /// thread. Harmless when repeated.
     public func close() {
         isClosed = true
+        for dial in sockets.values { dial.close() }
         for pool in pools.values { pool.close() }
     }
 }
