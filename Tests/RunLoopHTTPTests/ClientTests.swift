@@ -127,6 +127,47 @@ struct ClientTests {
         }
     }
 
+    @Test("the error for a server that refuses says so in one sentence")
+    func refusedText() {
+        let log = run { _, client, log in
+            do { _ = try await client.get("http://web:81/") } catch { log.append("\(error)") }
+        }
+        #expect(log == ["the server cannot be reached: Connection refused"])
+    }
+
+    @Test("a server's wish for a pause is read in seconds, and as a date in each of its forms")
+    func retryAfter() {
+        let field = HTTPField.Name("x-after")!
+        let (later, earlier) = (Int64(2_993_186_977), Int64(784_111_777))
+        let answers: [(String, Int64?)] = [
+            ("Fri, 06 Nov 2064 08:49:37 GMT", later), ("Friday, 06-Nov-64 08:49:37 GMT", later),
+            ("Fri Nov  6 08:49:37 2064", later), ("Sun, 06 Nov 1994 08:49:37 GMT", earlier),
+            ("Fri, 31 Apr 2064 08:49:37 GMT", nil), ("Fri, 06 Nov 2064 24:49:37 GMT", nil),
+            ("Fri, 06 Nov 2064 08:49 GMT", nil), ("Fri, 06 Foo 2064 08:49:37 GMT", nil),
+            ("Fri, 06 Nov 2064 08:49:37 CET", nil), ("soon", nil), ("-1", nil), ("1.5", nil), ("", nil),
+        ]
+        let log = conversation.run { loop, limits in
+            HTTPServer(on: loop, limits: limits) { request in
+                .stream(.serviceUnavailable, headerFields: [.retryAfter: request.headerFields[field] ?? ""]) { _ in }
+            }
+        } client: { loop, log in
+            let client = HTTPClient(on: loop)
+            for (text, second) in answers {
+                let answer = try await client.get("http://web/", headerFields: [field: text])
+                let expected = second.map { max(.zero, RunLoop.WallTime(secondsSince1970: $0) - loop.wallTime) }
+                log.append(answer.retryAfter == expected ? "right" : "\(text): \(answer.retryAfter as Any)")
+                if answer.headerFields[.contentType] != nil { log.append("a type") }
+                _ = try await answer.body.collect(upTo: 0)
+            }
+            for text in ["0", "90", "99999999999999999999"] {
+                let answer = try await client.get("http://web/", headerFields: [field: text])
+                log.append("\(answer.retryAfter?.components.seconds ?? -1)")
+                _ = try await answer.body.collect(upTo: 0)
+            }
+        }
+        #expect(log == [String](repeating: "right", count: answers.count) + ["0", "90", "1000000000"])
+    }
+
     @Test("an unused connection is closed after a while, and one that the server has closed is not used again")
     func idle() {
         var options = HTTPClient.Options()

@@ -10,6 +10,7 @@ final class ClientExchange {
     private let options: HTTPClient.Options
     private let headWait: NamedWait
     private(set) var head: HTTPResponse?
+    private var headDate = RunLoop.WallTime(secondsSince1970: 0)
     private(set) var body: IncomingBody?
     /// The request's body while it is written.
     private(set) var output: OutgoingBody?
@@ -59,7 +60,7 @@ final class ClientExchange {
     // MARK: The answer
 
     func receiveHead(_ head: HTTPResponse, length: Int?) {
-        self.head = head
+        (self.head, headDate) = (head, loop.wallTime)
         let body = IncomingBody(
             on: loop, announcedLength: length, maximum: options.bodyBytes, tooLong: HTTPClient.Failure.bodyLimit)
         body.taken = { [unowned self] in handler?.inputWasTaken() }
@@ -72,7 +73,8 @@ final class ClientExchange {
     nonisolated(nonsending) func response() async throws -> HTTPClient.Response {
         while true {
             if let head, let body {
-                return HTTPClient.Response(head: head, body: HTTPBody(body, of: ExchangeHolder(self, on: loop)))
+                let body = HTTPBody(body, of: ExchangeHolder(self, on: loop))
+                return HTTPClient.Response(head: head, body: body, date: headDate)
             }
             if let failure { throw failure }
             try await headWait.wait()

@@ -1,5 +1,7 @@
 #if Adapters
+internal import Glibc
 public import HTTPTypes
+internal import NIOCore
 
 extension HTTPClient {
     /// The errors of a client. `Sendable`.
@@ -36,6 +38,9 @@ extension HTTPClient {
         public var description: String {
             switch self {
             case .address(let text): "\(text.debugDescription) is no address like http://host:port/path"
+            // The description of SwiftNIO's error has a parenthesis too many.
+            case .unreachable(let error as IOError):
+                "the server cannot be reached: \(String(cString: strerror(error.errnoCode)))"
             case .unreachable(let error): "the server cannot be reached: \(error)"
             case .answerTime: "the server did not answer in time"
             case .stallTime: "the server stalled"

@@ -1,6 +1,7 @@
 #if Adapters
 public import HTTPTypes
 public import NIOCore
+internal import RunLoopKit
 
 extension HTTPClient {
     /// An answer, whose body has yet to come. It belongs to the thread of the client's loop.
@@ -17,6 +18,22 @@ extension HTTPClient {
         public var status: HTTPResponse.Status { head.status }
         /// The fields.
         public var headerFields: HTTPFields { head.headerFields }
+
+        /// The time when the head of the answer came.
+        let date: RunLoop.WallTime
+
+        /// The time that the server asks the client to wait, from when the head of the answer has come: the field
+        /// `Retry-After`, in seconds or as a date (RFC 9110, section 10.2.3). Zero if the date has passed; `nil` if there is no
+        /// field, or one that cannot be read. The server may ask for any time, so set a bound.
+        public var retryAfter: Duration? {
+            guard let text = headerFields[.retryAfter] else { return nil }
+            if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {
+                // Longer numbers than a billion say the same.
+                return .seconds(min(Int(text) ?? .max, 1_000_000_000))
+            }
+            guard let second = HTTPDate.second(of: text) else { return nil }
+            return max(.zero, RunLoop.WallTime(secondsSince1970: second) - date)
+        }
     }
 
     /// The body of a request.

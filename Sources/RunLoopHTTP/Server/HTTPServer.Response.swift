@@ -72,16 +72,17 @@ extension HTTPServer {
         /// - Parameters:
         ///   - status: the status.
         ///   - length: the number of bytes that `body` will write; by default it is not announced.
-        ///   - type: the value of `Content-Type`.
+        ///   - type: the value of `Content-Type`; by default the one in `headerFields`, if any.
         ///   - headerFields: further fields.
         ///   - body: writes the body, on the loop's thread. The answer is complete when it returns. If it throws, the
         ///     connection is closed, or the stream is reset, so that the client sees that something is missing.
         public static func stream(
-            _ status: HTTPResponse.Status = .ok, length: Int? = nil, type: String, headerFields: HTTPFields = [:],
+            _ status: HTTPResponse.Status = .ok, length: Int? = nil, type: String? = nil,
+            headerFields: HTTPFields = [:],
             _ body: nonisolated(nonsending) @escaping (HTTPBodyWriter) async throws -> Void
         ) -> Response {
             var head = HTTPResponse(status: status, headerFields: headerFields)
-            head.headerFields[.contentType] = type
+            if let type { head.headerFields[.contentType] = type }
             return Response(head: head, content: .stream(length: length, body))
         }
 

@@ -91,14 +91,13 @@ final class Deliveries {
             let request = try HTTPRequest(.post, address, headerFields: fields)
             let answer = try await client.send(request, body: .text(hook.body))
             guard answer.status.kind == .successful else {
-                let rest = answer.headerFields[.retryAfter].flatMap { Int($0) } ?? 0
-                return fail(hook, lane, "\(answer.status)", rest: min(86_400, rest))
+                return fail(hook, lane, "\(answer.status)", rest: min(.seconds(86_400), answer.retryAfter ?? .zero))
             }
             end(hook, lane, "delivered")
             // Read to its end, so that the connection is used again.
             _ = try? await loop.withTimeout(.seconds(5)) { try await answer.body.collect(upTo: 65_536) }
         } catch {
-            fail(hook, lane, "\(error)", rest: 0)
+            fail(hook, lane, "\(error)", rest: .zero)
         }
     }
 
@@ -109,13 +108,13 @@ final class Deliveries {
     }
 
     /// Tries again after a pause, unless the hook is too old.
-    private func fail(_ hook: Hook, _ lane: Lane, _ reason: String, rest: Int) {
+    private func fail(_ hook: Hook, _ lane: Lane, _ reason: String, rest: Duration) {
         guard !isStopping else { return }
         totals["failed_tries"]! += 1
         logger.info("\(hook.destination) has not taken \(hook.key): \(reason)")
-        if rest > 0 {
+        if rest > .zero {
             // The whole destination rests, not this hook alone.
-            lane.rest = max(lane.rest, loop.now + .seconds(rest))
+            lane.rest = max(lane.rest, loop.now + rest)
             loop.perform(at: lane.rest) { [self] in begin(hook.destination) }
         }
         guard loop.wallTime - hook.date < .seconds(3_600 * settings.lifetimeHours) else {
