@@ -34,7 +34,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private let client: ServedClient
     private var state = State.fresh
     private var firstBytes = ByteBuffer()
-    private var isQuiescing = false
+    /// True if the present request is the last one.
+    private(set) var isQuiescing = false
     private var isInputOver = false
     private var isReadHeld = false
     /// True if the later handlers have asked for input that has not come.
@@ -65,8 +66,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .idle:
             state = .head
             isReadWanted = false
-            setDeadline(after: client.settings.limits.headTime)
             context.fireChannelRead(data)
+            // Nearly always, the whole head has come.
+            if state == .head { setDeadline(after: client.settings.limits.headTime) }
         case .request where !isReadWanted: ahead = unwrapInboundIn(data)
         case .head, .request, .streams, .upgraded:
             isReadWanted = false
@@ -176,11 +178,17 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Notes that the head of a request is complete.
     func requestBegan() {
-        guard state != .closing, let context else { return }
+        guard state != .closing else { return }
         state = .request
         deadline.pause()
-        if isQuiescing { context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
     }
+
+    /// Gives bytes of an answer to the channel. The handlers between this one and the exchanges' do not see them.
+    func write(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
+        context?.write(wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
+    }
+
+    func flush() { context?.flush() }
 
     /// Notes that a request is complete and answered.
     func requestEnded() {

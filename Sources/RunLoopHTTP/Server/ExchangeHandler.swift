@@ -54,9 +54,21 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     // MARK: Receiving
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let part = unwrapInboundIn(data)
+        guard !keeps(.part(part)) else { return }
+        if case .head(let head) = part, isFirstHead, let connection {
+            isFirstHead = false
+            if head.headers.contains(name: "upgrade") {
+                return considerUpgrade(head, connection, context)
+            }
+        }
+        receive(part)
+    }
+
+    private func receive(_ part: HTTPServerRequestPart) {
         guard !isLast else { return }
         depth += 1
-        switch unwrapInboundIn(data) {
+        switch part {
         // The head of a request that did not become a WebSocket comes when that is decided.
         case .head where due == .head: due = .nothing
         case .head(let head): begin(head)
@@ -71,12 +83,70 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
                 due = .nothing
                 serve()
             }
+            let isLate = isConcluded
             finishIfAnswered()
+            // The connection was told to close between the end of the answer and that of the request.
+            if isLate, isLast, connection != nil { close() }
             // The program answers later.
             if exchange != nil { connection?.readAhead() }
         }
         depth -= 1
         flushIfWanted()
+    }
+
+    // MARK: Pipelined requests
+
+    /// Input that came while an earlier request was answered.
+    private enum Early {
+        case part(HTTPServerRequestPart)
+        case error(HTTPParserError)
+        case inputClosed
+    }
+    private var early = CircularBuffer<Early>(initialCapacity: 0)
+    private var isTakingEarly = false
+    /// True while the end of an answer is about to be written.
+    private var isEndOwed = false
+
+    /// True if the next request of the connection waits for the end of an answer.
+    private var isAnswering: Bool { connection != nil && (isEndOwed || exchange?.body.isComplete == true) }
+
+    /// Keeps input for later if an earlier request is being answered.
+    private func keeps(_ input: @autoclosure () -> Early) -> Bool {
+        guard isAnswering || !early.isEmpty else { return false }
+        if !isLast { early.append(input()) }
+        return true
+    }
+
+    /// Serves the requests that have come early, one after another, until one is answered later. Reads on then.
+    private func takeEarly() {
+        guard connection != nil, !isTakingEarly else { return }
+        isTakingEarly = true
+        while !isAnswering, context != nil, let input = early.popFirst() {
+            switch input {
+            case .part(let part): receive(part)
+            case .error(let error): fail(error)
+            case .inputClosed: inputClosed()
+            }
+        }
+        isTakingEarly = false
+        readIfWanted()
+    }
+
+    // MARK: Upgrades
+
+    /// True until the first head of the connection, which alone may ask for a WebSocket.
+    private var isFirstHead = true
+
+    private func considerUpgrade(
+        _ head: HTTPRequestHead, _ connection: ConnectionHandler, _ context: ChannelHandlerContext
+    ) {
+        do {
+            try context.pipeline.syncOperations.considerUpgrade(
+                head, for: self, connection, mostBytes: client.settings.limits.messageBytes)
+        } catch {
+            context.fireErrorCaught(error)
+            context.close(promise: nil)
+        }
     }
 
     /// The decision about a request for a WebSocket, until the program has answered it.
@@ -140,7 +210,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
             request ?? .unreadable, self,
             announcedLength: head.headers.first(name: "content-length").flatMap { Int($0) },
             expectsContinue: isPersistent && head.expectsContinue,
-            closes: connection != nil && (!head.isKeepAlive || head.stopsDecoder || client.refusal != nil))
+            closes: isLastRequest(head))
         self.exchange = exchange
         lastProgress = client.loop.now
         if let limit = client.refusal {
@@ -160,6 +230,12 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         if self.exchange === exchange { phaseChanged() }
     }
 
+    /// True if the connection closes after the answer to a request.
+    private func isLastRequest(_ head: HTTPRequestHead) -> Bool {
+        guard let connection else { return false }
+        return !head.isKeepAlive || head.stopsDecoder || client.refusal != nil || connection.isQuiescing
+    }
+
     private func serve() {
         guard let exchange else { return }
         client.core.serve(exchange, on: client.loop)
@@ -168,16 +244,20 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     func read(context: ChannelHandlerContext) {
         // The rest of a long body stays with its sender.
         guard connection != nil || !isLast else { return }
-        guard exchange?.body.isFull != true else { return isReadWanted = true }
+        guard !isAnswering, exchange?.body.isFull != true else { return isReadWanted = true }
         context.read()
+    }
+
+    private func readIfWanted() {
+        guard isReadWanted, !isAnswering, exchange?.body.isFull != true else { return }
+        isReadWanted = false
+        context?.read()
     }
 
     /// Notes that the program has taken what had come of the body.
     func inputWasTaken() {
         progress()
-        guard isReadWanted else { return }
-        isReadWanted = false
-        context?.read()
+        readIfWanted()
     }
 
     // MARK: Answering
@@ -187,51 +267,72 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     var isWritable: Bool { context?.channel.isWritable ?? false }
 
+    /// What has been written of answers in HTTP/1.1 since the last flush.
+    private var output = AnswerBytes()
+
     func sendContinue() {
-        guard let context else { return }
-        let head = HTTPResponseHead(version: version, status: .continue)
-        context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+        if connection != nil {
+            output.writeContinue()
+        } else {
+            context?.write(wrapOutboundOut(.head(HTTPResponseHead(version: version, status: .continue))), promise: nil)
+        }
+        sendAll()
     }
 
-    func sendHead(_ response: HTTPResponse, of exchange: HTTPExchange, length: Int?) {
+    func sendHead(_ response: HTTPResponse, _ status: HTTPResponse.Status, of exchange: HTTPExchange, length: Int?) {
         declineUpgrade()
         guard let context else { return }
         // A client that waits for the permission to send its body may send it or not.
         if exchange.owesContinue { exchange.closes = true }
-        var headers = HTTPHeaders(response.headerFields)
-        let status = response.status
-        let hasBody = status.hasBody
-        if hasBody, let length {
-            headers.add(name: "Content-Length", value: String(length))
-        } else if hasBody, connection != nil {
-            if !isPersistent {
-                exchange.closes = true
-            } else if exchange.request.method != .head {
-                headers.add(name: "Transfer-Encoding", value: "chunked")
-            }
-        }
-        if !headers.contains(name: "date") { headers.add(name: "Date", value: client.date.now(on: client.loop)) }
+        let date = client.date.now(on: client.loop)
+        var framing = AnswerBytes.Framing(length: status.hasBody ? length : nil)
         if connection != nil {
-            if exchange.closes {
-                headers.add(name: "Connection", value: "close")
-            } else if !isPersistent {
-                headers.add(name: "Connection", value: "keep-alive")
+            if status.hasBody, length == nil {
+                if !isPersistent {
+                    exchange.closes = true
+                } else {
+                    framing.isChunked = exchange.request.method != .head
+                }
             }
+            framing.connection = exchange.closes ? "close" : isPersistent ? nil : "keep-alive"
+            output.writeHead(status, response.headerFields, isVersion10: !isPersistent, framing, date: date)
+        } else {
+            var headers = HTTPHeaders(response.headerFields)
+            if let length = framing.length { headers.add(name: "Content-Length", value: String(length)) }
+            if !headers.contains(name: "date") { headers.add(name: "Date", value: date) }
+            let head = HTTPResponseHead(
+                version: version,
+                status: HTTPResponseStatus(statusCode: status.code, reasonPhrase: status.reasonPhrase),
+                headers: headers)
+            context.write(wrapOutboundOut(.head(head)), promise: nil)
         }
-        let head = HTTPResponseHead(
-            version: version,
-            status: HTTPResponseStatus(statusCode: status.code, reasonPhrase: status.reasonPhrase),
-            headers: headers)
-        context.write(wrapOutboundOut(.head(head)), promise: nil)
         progress()
         flushSoon()
     }
 
     func send(_ bytes: ByteBuffer) {
         guard let context, exchange?.sendsBody == true else { return }
-        context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
+        if let connection {
+            let (collected, piece) = output.write(bytes)
+            if let collected { connection.write(collected) }
+            if let piece { connection.write(piece) }
+        } else {
+            context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
+        }
         progress()
         flushSoon()
+    }
+
+    /// Flushes, and completes the future when the client's system has all that has been written.
+    private func flushAndWait(_ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
+        guard let connection else {
+            return context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer()))))
+        }
+        handOver()
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        connection.write(ByteBuffer(), promise: promise)
+        connection.flush()
+        return promise.futureResult
     }
 
     /// Completes an answer: at once if the client reads and the connection stays open, so that the next request of HTTP/1.1
@@ -242,7 +343,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         guard exchange.closes || !context.channel.isWritable else { return conclude(exchange, trailers) }
         progress()
         let bound = NIOLoopBound((self, exchange, trailers), eventLoop: context.eventLoop)
-        context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))).whenComplete { result in
+        flushAndWait(context).whenComplete { result in
             let (handler, exchange, trailers) = bound.value
             switch result {
             case .success: handler.conclude(exchange, trailers)
@@ -253,43 +354,25 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     private func conclude(_ exchange: HTTPExchange, _ trailers: HTTPFields?) {
         guard context != nil, self.exchange === exchange else { return }
-        let end = End(trailers: trailers, closes: exchange.closes)
-        isConcluded = true
-        // First, because a next request that has already arrived begins within the write of the end.
+        let closes = exchange.closes
+        (isConcluded, isEndOwed) = (true, true)
+        // First, because the end of a stream may close its channel within the write.
         finishIfAnswered()
         // The rest of the body has its time.
         if self.exchange === exchange { progress() }
-        guard case .idle = ends else { return ends = .writing(next: end) }
         depth += 1
-        write(end)
+        if connection != nil {
+            output.writeEnd(trailers)
+        } else {
+            context?.write(wrapOutboundOut(.end(trailers.map { HTTPHeaders($0) })), promise: nil)
+        }
+        isEndOwed = false
+        flushSoon()
+        if closes { close() }
         depth -= 1
         flushIfWanted()
+        takeEarly()
     }
-
-    /// Writes the end of an answer, and then those of the answers to requests that began within the write. Each request within
-    /// the one before it would take a piece of the stack, and a client may send thousands at once.
-    private func write(_ end: End) {
-        var next: End? = end
-        while let end = next, let context {
-            ends = .writing(next: nil)
-            context.write(wrapOutboundOut(.end(end.trailers.map { HTTPHeaders($0) })), promise: nil)
-            flushSoon()
-            if end.closes { close() }
-            next = if case .writing(let owed) = ends { owed } else { nil }
-        }
-        ends = .idle
-    }
-
-    private struct End {
-        let trailers: HTTPFields?
-        let closes: Bool
-    }
-    private enum Ends {
-        case idle
-        /// An end is being written; `next` is that of the request that has begun within the write.
-        case writing(next: End?)
-    }
-    private var ends = Ends.idle
 
     /// True if the end of the present answer has been written.
     private var isConcluded = false
@@ -304,6 +387,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
             timeout.set(after: client.settings.limits.stallTime)
         } else if !isLast {
             connection?.requestEnded()
+        } else {
+            early.removeAll()
         }
     }
 
@@ -316,7 +401,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         guard connection == nil, context.channel.isWritable else { return reset(context) }
         timeout.set(after: ConnectionHandler.grace)
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))).whenComplete { _ in
+        flushAndWait(context).whenComplete { _ in
             let (handler, context) = bound.value
             handler.reset(context)
         }
@@ -326,7 +411,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         if connection == nil {
             context.pipeline.syncOperations.resetStream(.internalError)
         } else {
-            context.flush()
+            sendAll()
         }
         context.close(promise: nil)
     }
@@ -352,7 +437,17 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private func flushIfWanted() {
         guard depth == 0, isFlushWanted else { return }
         isFlushWanted = false
-        context?.flush()
+        sendAll()
+    }
+
+    /// Gives the collected bytes of answers to the channel.
+    private func handOver() {
+        if let bytes = output.take() { connection?.write(bytes) }
+    }
+
+    private func sendAll() {
+        handOver()
+        if let connection { connection.flush() } else { context?.flush() }
     }
 
     func flush() { flushIfWanted() }
@@ -376,25 +471,46 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private func close() {
         guard let context else { return }
         flushIfWanted()
-        guard connection == nil else { return context.close(promise: nil) }
+        guard connection == nil else {
+            handOver()
+            return context.close(promise: nil)
+        }
         // A short body ends its stream by itself. Some clients take a reset for a failure if it comes with the answer.
         lastProgress = client.loop.now
         timeout.set(after: ConnectionHandler.grace)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard case ChannelEvent.inputClosed? = event as? ChannelEvent else {
-            return context.fireUserInboundEventTriggered(event)
+        switch event {
+        case ChannelEvent.inputClosed:
+            if !keeps(.inputClosed) { inputClosed() }
+        case is ChannelShouldQuiesceEvent where connection != nil: quiesce()
+        default: context.fireUserInboundEventTriggered(event)
         }
+    }
+
+    private func inputClosed() {
         // The last request, if there is one.
-        if let exchange { exchange.closes = true } else { context.close(promise: nil) }
+        if let exchange { return exchange.closes = true }
+        handOver()
+        context?.close(promise: nil)
+    }
+
+    /// Makes the present request the last one of its connection.
+    private func quiesce() {
+        early.removeAll()
+        exchange?.closes = true
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // A request that asks for a WebSocket in vain is answered as any other.
         if error is NIOWebSocketUpgradeError { return }
         guard let error = error as? HTTPParserError else { return context.close(promise: nil) }
-        // The decoder reads no more.
+        if !keeps(.error(error)) { fail(error) }
+    }
+
+    /// Answers a request that the decoder refuses. It reads no more.
+    private func fail(_ error: HTTPParserError) {
         if exchange == nil {
             guard !isLast else { return }
             connection?.requestBegan()
@@ -408,6 +524,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        early.removeAll()
         exchangeEnded(.closed)
         timeout.cancel()
         // The connection has closed before it spoke WebSocket.

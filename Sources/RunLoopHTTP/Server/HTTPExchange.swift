@@ -197,12 +197,13 @@ public final class HTTPExchange {
     public func begin(_ response: HTTPResponse, length: Int? = nil) {
         guard let handler else { return }
         guard case .awaited = answer else { preconditionFailure("an exchange is answered twice; answer each once") }
-        require(response.status.code >= 200, "an answer has a status of 200 or more")
-        status = response.status
+        let status = response.status
+        require(status.code >= 200, "an answer has a status of 200 or more")
+        self.status = status
         answer = .body(
             OutgoingBody(
                 length, to: handler, on: loop, wrongLength: HTTPServer.ExchangeError.wrongLength))
-        handler.sendHead(response, of: self, length: length)
+        handler.sendHead(response, status, of: self, length: length)
     }
 
     /// Writes a part of the answer's body. Bytes that are written in one handler are sent together. More bytes than were

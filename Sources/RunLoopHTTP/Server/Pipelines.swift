@@ -12,30 +12,34 @@ extension ChannelPipeline.SynchronousOperations {
         var decoderLimits = NIOHTTPDecoderLimitConfiguration()
         decoderLimits.maxHeaderFieldSize = limits.headBytes
         decoderLimits.maxHeaderListSize = limits.headBytes
-        // The exchange handler frames answers: the encoder would send the end of a chunked body in answer to `HEAD`. Names
-        // and values of HTTPTypes are valid.
-        var encoder = HTTPResponseEncoder.Configuration()
-        encoder.automaticallySetFramingHeaders = false
-        let exchanges = ExchangeHandler(client, connection)
+        let decoder = HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: decoderLimits)
+        try addHandlers([ByteToMessageHandler(decoder), ExchangeHandler(client, connection)])
+    }
+
+    /// Adds the handlers that may make a connection a WebSocket, and passes them the request that asks for that.
+    func considerUpgrade(
+        _ head: HTTPRequestHead, for exchanges: ExchangeHandler, _ connection: ConnectionHandler, mostBytes: Int
+    ) throws {
         let bound = NIOLoopBound((connection, exchanges), eventLoop: eventLoop)
-        let webSocket = NIOWebSocketServerUpgrader(
-            maxFrameSize: limits.messageBytes, automaticErrorHandling: false
-        ) { channel, head in
+        let webSocket = NIOWebSocketServerUpgrader(maxFrameSize: mostBytes, automaticErrorHandling: false) {
+            channel, head in
             bound.value.1.considerUpgrade(head, on: channel.eventLoop)
         } upgradePipelineHandler: { channel, _ in
             channel.eventLoop.makeCompletedFuture { try bound.value.1.upgraded(channel) }
         }
-        try configureHTTPServerPipeline(
-            withServerUpgrade: (
-                upgraders: [webSocket],
-                completionHandler: { context in
-                    let (connection, exchanges) = bound.value
-                    connection.wasUpgraded()
-                    context.pipeline.syncOperations.removeHandler(exchanges, promise: nil)
-                }
-            ), withErrorHandling: false, withOutboundHeaderValidation: false,
-            withEncoderConfiguration: encoder, withDecoderLimitConfiguration: decoderLimits)
-        try addHandler(exchanges)
+        let decoder = try handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+        // For the answer that completes the upgrade; those of exchanges go past it.
+        let encoder = HTTPResponseEncoder()
+        try addHandler(encoder, position: .before(decoder))
+        let upgrade = HTTPServerUpgradeHandler(
+            upgraders: [webSocket], httpEncoder: encoder, extraHTTPHandlers: [decoder],
+            upgradeCompletionHandler: { context in
+                let (connection, exchanges) = bound.value
+                connection.wasUpgraded()
+                context.pipeline.syncOperations.removeHandler(exchanges, promise: nil)
+            })
+        try addHandler(upgrade, position: .before(exchanges))
+        try context(handler: decoder).fireChannelRead(NIOAny(HTTPServerRequestPart.head(head)))
     }
 
     func addHTTP2(_ client: ServedClient, _ connection: ConnectionHandler) throws {

@@ -85,6 +85,7 @@ extension HTTPHeaders {
 }
 
 extension HTTPFields {
-    fileprivate static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
+    /// The fields that frame a body.
+    static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
 }
 #endif
