@@ -14,7 +14,7 @@ final class IncomingBody {
     private(set) var failure: (any Error)?
     /// The largest number of bytes that the body may have.
     var maximum: Int
-    private let tooLong: any Error
+    private let tooLong: () -> any Error
     /// True while a task waits for the next piece.
     private(set) var isAwaited = false
     private let remote: RunLoop.Remote
@@ -28,8 +28,10 @@ final class IncomingBody {
     /// The number of bytes that wait for the program before the rest is left with the peer.
     private static let mostHeld = 64 * 1024
 
-    /// - Parameter tooLong: thrown for a body of more than `maximum` bytes.
-    init(on loop: RunLoop, announcedLength: Int?, maximum: Int, tooLong: any Error) {
+    /// - Parameter tooLong: thrown for a body of more than `maximum` bytes, and made then.
+    init(
+        on loop: RunLoop, announcedLength: Int?, maximum: Int, tooLong: @autoclosure @escaping () -> any Error
+    ) {
         (self.announcedLength, self.maximum, self.tooLong) = (announcedLength, maximum, tooLong)
         remote = loop.remote
     }
@@ -51,9 +53,9 @@ final class IncomingBody {
     }
 
     /// Ends the body early: the bytes that have come can be taken, and then the error is thrown.
-    func fail(_ error: any Error) {
+    func fail(_ error: @autoclosure () -> any Error) {
         guard !isComplete, failure == nil else { return }
-        failure = error
+        failure = error()
         wait?.end()
     }
 
@@ -65,7 +67,7 @@ final class IncomingBody {
 
     /// Takes the bytes that have come; `nil` if there are none.
     func take() throws -> ByteBuffer? {
-        guard max(received, announcedLength ?? 0) <= maximum else { throw tooLong }
+        guard max(received, announcedLength ?? 0) <= maximum else { throw tooLong() }
         guard input.readableBytes > 0 else {
             if !isComplete { wanted() }
             return nil

@@ -21,13 +21,16 @@ final class OutgoingBody {
     var trailers: HTTPFields?
     private var channel: (any BodyChannel)?
     private var failure: (any Error)?
-    private let wrongLength: any Error
+    private let wrongLength: () -> any Error
     private let remote: RunLoop.Remote
     /// Made for the first wait: most peers read fast enough.
     private var wait: NamedWait?
 
-    /// - Parameter wrongLength: thrown if more is written than was announced.
-    init(_ length: Int?, to channel: any BodyChannel, on loop: RunLoop, wrongLength: any Error) {
+    /// - Parameter wrongLength: thrown if more is written than was announced, and made then.
+    init(
+        _ length: Int?, to channel: any BodyChannel, on loop: RunLoop,
+        wrongLength: @autoclosure @escaping () -> any Error
+    ) {
         (lacking, self.channel, self.wrongLength) = (length, channel, wrongLength)
         remote = loop.remote
     }
@@ -35,7 +38,7 @@ final class OutgoingBody {
     func write(_ bytes: ByteBuffer) throws {
         guard let channel else { throw failure ?? CancellationError() }
         if let lacking {
-            guard bytes.readableBytes <= lacking else { throw wrongLength }
+            guard bytes.readableBytes <= lacking else { throw wrongLength() }
             self.lacking = lacking - bytes.readableBytes
         }
         sent += bytes.readableBytes

@@ -111,14 +111,14 @@ public final class HTTPServer {
 
     /// The limits for connections from now on. On the thread of the server's loop.
     public var limits: Limits {
-        get { core.settings.limits }
-        set { core.settings.limits = newValue }
+        get { core.limits }
+        set { core.limits = newValue }
     }
 
     /// The hooks for connections from now on: a log of requests, and metrics. On the thread of the server's loop.
     public var hooks: Hooks {
-        get { core.settings.hooks }
-        set { core.settings.hooks = newValue }
+        get { core.hooks }
+        set { core.hooks = newValue }
     }
 
     /// Has connections from now on speak TLS. Call it before the server listens, and again to renew a certificate: open
@@ -136,7 +136,7 @@ public final class HTTPServer {
         var options = TLSOptions()
         options.applicationProtocols = ["h2", "http/1.1"]
         options.handshakeTimeout = limits.headTime
-        core.settings.tls = try TLSServerContext(identity: identity, clients: clients, options: options)
+        core.setTLS(try TLSServerContext(identity: identity, clients: clients, options: options))
     }
 
     /// The number of open connections, on all loops.

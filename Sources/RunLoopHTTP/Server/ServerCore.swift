@@ -18,11 +18,16 @@ final class ServerCore: Sendable {
         case exchanges(Exchanges)
     }
 
-    /// The settings that may change while the server runs, for connections from then on.
-    struct Settings {
-        var limits: HTTPServer.Limits
-        var hooks = HTTPServer.Hooks()
-        var tls: TLSServerContext?
+    /// The settings that may change while the server runs, for connections from then on. The connections share an object
+    /// until the next change.
+    final class Settings: Sendable {
+        let limits: HTTPServer.Limits
+        let hooks: HTTPServer.Hooks
+        let tls: TLSServerContext?
+
+        init(_ limits: HTTPServer.Limits, _ hooks: HTTPServer.Hooks, _ tls: TLSServerContext?) {
+            (self.limits, self.hooks, self.tls) = (limits, hooks, tls)
+        }
     }
 
     let modes: RunLoop.Modes
@@ -40,12 +45,23 @@ final class ServerCore: Sendable {
         _ origin: RunLoop.Origin
     ) {
         (self.service, self.modes, self.isolation, self.origin) = (service, modes, isolation, origin)
-        settingsBox = Mutex(Settings(limits: limits))
+        settingsBox = Mutex(Settings(limits, HTTPServer.Hooks(), nil))
     }
 
-    var settings: Settings {
-        get { settingsBox.withLock { $0 } }
-        set { settingsBox.withLock { $0 = newValue } }
+    var settings: Settings { settingsBox.withLock { $0 } }
+
+    var limits: HTTPServer.Limits {
+        get { settings.limits }
+        set { settingsBox.withLock { $0 = Settings(newValue, $0.hooks, $0.tls) } }
+    }
+
+    var hooks: HTTPServer.Hooks {
+        get { settings.hooks }
+        set { settingsBox.withLock { $0 = Settings($0.limits, newValue, $0.tls) } }
+    }
+
+    func setTLS(_ tls: TLSServerContext) {
+        settingsBox.withLock { $0 = Settings($0.limits, $0.hooks, tls) }
     }
 
     // MARK: Connections

@@ -54,7 +54,8 @@ extension String {
     /// True if the text may be the host of a URL with its port. A character such as `@` or `/` would lead two readers to
     /// different hosts.
     fileprivate var isAuthority: Bool {
-        utf8.allSatisfy { $0 < 128 && Self.authorityBytes[Int($0)] }
+        let bytes = Self.authorityBytes
+        return utf8.allSatisfy { $0 < 128 && bytes[Int($0)] }
     }
 
     private static let authorityBytes = (0..<128).map { byte in
