@@ -32,7 +32,7 @@ class Daemon:
         assert line, f"it does not start: {self.log}"
         self.port = int(line[1])
         self.url = f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
-        self.get().has(200)
+        eventually(self.get).has(200)
         self.first_memory = self.memory
         return self
 
@@ -65,11 +65,8 @@ class Daemon:
     def empties(self, but=0):
         """Waits until no other connections are open but some that the caller holds."""
         def is_empty():
-            try:
-                answer = self.get("/health")
-            except (ConnectionError, AssertionError):
-                # While the server has too many connections, a further one is closed at once.
-                return False
+            # While the server has too many connections, a further one is closed at once, or refused.
+            answer = self.get("/health")
             return answer.status == 200 and json.loads(answer.body)["connections"] == 1 + but
         eventually(is_empty)
 
@@ -101,10 +98,20 @@ class Daemon:
         return client.answer()
 
 
+class Ended(Exception):
+    """A connection has ended in place of what was expected."""
+
+
 def eventually(condition):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "it does not come about"
+    """Waits until a condition holds, and returns its value. A condition whose connection ends is tried again."""
+    end, reason = time.monotonic() + 60, ""
+    while True:
+        try:
+            if value := condition():
+                return value
+        except (OSError, Ended) as error:
+            reason = f": {error}"
+        assert time.monotonic() < end, "it does not come about" + reason
         time.sleep(0.01)
 
 
@@ -193,7 +200,8 @@ class Client:
         head = self.until(b"\r\n\r\n").decode()
         # The case of names means nothing.
         head = re.sub(r"\r\n[^:]+:", lambda name: name[0].lower(), head)
-        assert head.endswith("\r\n\r\n"), f"the connection ends with {head!r} in place of an answer"
+        if not head.endswith("\r\n\r\n"):
+            raise Ended(f"{head!r} in place of an answer")
         length = 0 if of_head else int(re.search(r"content-length: (\d+)", head)[1])
         return Answer(int(head.split()[1]), head, self.exactly(length))
 
@@ -290,7 +298,7 @@ class HTTP2(Client):
         for kind, _, stream, payload in self.frames():
             if kind == wanted and of_stream in (None, stream):
                 return payload
-        raise AssertionError(f"the connection ends without a frame of kind {wanted}")
+        raise Ended(f"no frame of kind {wanted}")
 
     def upload(self, stream, count):
         """Sends so many bytes as the windows allow, or until the answer comes."""
