@@ -49,6 +49,20 @@ struct LimitTests {
         #expect(log.first.flatMap { Int64($0) } ?? log.last.flatMap { Int64($0) } == seconds, "\(log)")
     }
 
+    @Test(
+        "a loop that was blocked reads what has come meanwhile, and gives its client as much time as it was late",
+        arguments: ["", "GET / HTTP/1.1\r\n"], [(11_000, "200"), (13_000, "200"), (14_500, "408")])
+    func lateLoop(beginning: String, rest: (milliseconds: Int, status: String)) {
+        var conversation = Conversation()
+        // The time of the head is over at 10 seconds, and the loop comes to it at 12.
+        conversation.block = (.seconds(5), .seconds(7))
+        let end = beginning.isEmpty ? "GET / HTTP/1.1\r\nhost: web\r\n\r\n" : "host: web\r\n\r\n"
+        let requests = [(Duration.zero, beginning), (.milliseconds(rest.milliseconds), end)]
+        let answer = conversation.answers(to: requests, resources)
+        let isSilent = beginning.isEmpty && rest.status == "408"
+        #expect(answer.hasPrefix(isSilent ? "|closed" : "HTTP/1.1 \(rest.status) "), "\(answer)")
+    }
+
     @Test("connections above the limits are answered with 503 and 429, and there is room when others have gone")
     func connections() {
         var conversation = Conversation()

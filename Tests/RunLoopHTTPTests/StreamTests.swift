@@ -74,17 +74,24 @@ struct StreamTests {
         } client: { loop, log in
             let client = try await FrameClient(loop)
             try await client.send(FrameClient.headers, Self.whole, 1, FrameClient.head("GET", "/stream"))
-            var (text, isAway) = ("", false)
+            try await client.send(FrameClient.headers, FrameClient.endHeaders, 3, FrameClient.head("POST", "/echo"))
+            try await client.send(FrameClient.data, 0, 3, Array("12345".utf8))
+            var (text, errors) = ("", [UInt32]())
             while let frame = try await client.next() {
-                if frame.type == FrameClient.goAway { isAway = true }
+                if frame.type == FrameClient.goAway {
+                    if errors.isEmpty {
+                        try await client.send(FrameClient.data, FrameClient.endStream, 3, Array("67890".utf8))
+                    }
+                    errors += [frame.error ?? 9]
+                }
                 if frame.type == FrameClient.data { text += String(decoding: frame.payload, as: UTF8.self) }
                 if frame.type == FrameClient.ping, frame.flags == 0 {
                     try await client.send(FrameClient.ping, FrameClient.ack, 0, frame.payload)
                 }
             }
-            log.append("\(text) \(isAway)")
+            log.append("\(text) \(errors)")
         }
-        #expect(log == ["onetwo true"] && done.entries == ["done"])
+        #expect(log == ["one1234567890two [0, 0]"] && done.entries == ["done"], "\(log)")
     }
 
     @Test("an early answer ends its stream when the body does not come")
@@ -105,6 +112,45 @@ struct StreamTests {
             client.peer.close()
         }
         #expect(log == ["early", "0", "reset 0 at 5"])
+    }
+
+    @Test("a refused body ends its stream, or has a second to end")
+    func refusedBody() {
+        let log = Conversation().run { loop, limits in
+            HTTPServer(on: loop, limits: limits) { .text(try await "\($0.body.collect(upTo: 3).readableBytes)") }
+        } client: { loop, log in
+            let client = try await FrameClient(loop)
+            for (stream, ends) in [(1, true), (3, false)] as [(UInt32, Bool)] {
+                let flags = FrameClient.endHeaders
+                try await client.send(FrameClient.headers, flags, stream, FrameClient.head("POST"))
+                try await client.send(FrameClient.data, 0, stream, [1, 2, 3, 4])
+                log.append(try await client.body(of: stream))
+                // A reset of the stream would come before the next answer.
+                if ends { try await client.send(FrameClient.data, FrameClient.endStream, stream, [5]) }
+            }
+            log.append(try await client.body(of: 3))
+            log.append("\(loop.now.nanoseconds / 1_000_000_000)")
+            client.peer.close()
+        }
+        let text = "the body is too large\n"
+        #expect(log == [text, text, text + "|reset 0", "1"], "\(log)")
+    }
+
+    @Test("an error ends a connection soon, whatever streams it has and whatever its client sends")
+    func error() {
+        let log = Conversation().run(resources) { loop, log in
+            let client = try await FrameClient(loop)
+            try await client.send(FrameClient.headers, FrameClient.endHeaders, 1, FrameClient.head("POST", "/echo"))
+            // A ping of another length than 8.
+            do {
+                while client.peer.isOpen {
+                    try await client.send(FrameClient.ping, 0, 0, [0])
+                    try await loop.clock.sleep(for: .milliseconds(500))
+                }
+            } catch {}
+            log.append("\(loop.now < RunLoop.Instant(nanoseconds: 5_000_000_000))")
+        }
+        #expect(log == ["true"])
     }
 
     @Test("an answer that its client has no window for ends its stream when its time is over")

@@ -219,9 +219,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
         limitRest()
     }
 
-    /// Limits the time of a client without a stream: the idle time, if any, and some time to agree to the end.
+    /// Limits the time of a client without a stream: the idle time, if any, and some time to agree to the end. A connection
+    /// that closes, with which its streams end, has its time already.
     private func limitRest() {
-        guard streams == 0 else { return }
+        guard streams == 0, state == .streams else { return }
         let isRefused = isQuiescing || client.refusal != nil
         let time = isRefused ? Duration.zero : client.settings.limits.idleTime
         setDeadline(after: time + Self.grace)

@@ -1,5 +1,5 @@
 #if Adapters
-@_spi(Ports) internal import RunLoopKit
+internal import RunLoopKit
 
 /// A time that a peer has. It moves with each of the peer's steps, which costs no allocation.
 final class Deadline: Timeout {
@@ -9,7 +9,7 @@ final class Deadline: Timeout {
     var reached: (() -> Void)?
     private enum State {
         case paused, awaited
-        /// The time was over in the last pass.
+        /// The time was over when the loop came to it.
         case late
     }
     private var state = State.paused
@@ -22,11 +22,12 @@ final class Deadline: Timeout {
     override func timeoutExpired() {
         switch state {
         case .paused: break
-        // Input that came while the process was stopped is read first.
-        case .awaited where loop.hasReadyDescriptors:
+        // While the process was stopped, or its loop busy, the peer had no answers either. What has come meanwhile is read
+        // first, and the peer has as much time again as the loop was late.
+        case .awaited:
             state = .late
-            rearm(at: loop.now)
-        case .awaited, .late:
+            rearm(at: loop.now + (loop.now - (fireDate ?? loop.now)))
+        case .late:
             state = .paused
             reached?()
         }

@@ -12,6 +12,8 @@ struct Conversation {
     var limits = HTTPServer.Limits()
     /// The time that the simulation has.
     var time = Duration.seconds(600)
+    /// When the server's loop is blocked, if at all, and for how long.
+    var block: (after: Duration, time: Duration)?
     let completions = Log<HTTPServer.Completion>()
     let failures = Log<String>()
 
@@ -22,7 +24,7 @@ struct Conversation {
         client: @escaping @Sendable (RunLoop, Log<String>) async throws -> Void
     ) -> [String] {
         let log = Log<String>()
-        withSimulation { [limits, completions, failures] simulation in
+        withSimulation { [limits, completions, failures, block] simulation in
             let network = SimulatedNetwork(simulation)
             network.addHost("web") { loop in
                 let server = make(loop, limits)
@@ -30,6 +32,7 @@ struct Conversation {
                 server.hooks.failed = { error, _ in failures.append("\(error)") }
                 try server.listen(on: Endpoint("0.0.0.0", port: 80))
                 control(loop, server)
+                if let block { loop.perform(afterDelay: block.after) { simulation.spend(block.time) } }
             }
             network.addHost("client") { loop in
                 loop.task {
