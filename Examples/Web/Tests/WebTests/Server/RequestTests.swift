@@ -37,62 +37,11 @@ struct RequestTests {
         try web.stop()
     }
 
-    @Test("requests that come together are answered in their order, and a body that is too long ends them")
-    func pipelined() throws {
-        let client = try RawClient(port: web.port)
-        let count = 2_000
-        client.send((0..<count).map { "GET /\($0) HTTP/1.1\r\nhost: x\r\n\r\n" }.joined())
-        client.send("POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n7d0\r\n")
-        client.send(String(repeating: "x", count: 2_000) + "\r\n0\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\n\r\n")
-        let answers = client.receiveToEnd()
-        let names = answers.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("there is no ") }
-        #expect(names == (0..<count).map { "there is no /\($0)" })
-        #expect(
-            answers.contains("HTTP/1.1 413 ") && answers.hasSuffix("Connection: close\r\n\r\nthe body is too large\n"))
-    }
-
     @Test("a line of the log is one request, whatever its target")
     func escaped() throws {
-        let client = try RawHTTP2(port: web.port)
-        let flags = RawHTTP2.endHeaders | RawHTTP2.endStream
-        client.send(RawHTTP2.headers, flags, 1, RawHTTP2.head("GET", "/a\"b"))
+        #expect(try curl("/a\"b", isHTTP2: true).1 == 404)
         eventually { web.log.contains(#""GET /a\"b HTTP/2.0" 404 "#) }
         try web.stop()
-    }
-
-    @Test("a stream that is answered early ends when its body does, or a second later")
-    func earlyAnswer() throws {
-        let client = try RawHTTP2(port: web.port)
-        func begin(_ stream: UInt32) {
-            client.send(RawHTTP2.headers, RawHTTP2.endHeaders, stream, RawHTTP2.head("POST", "/echo"))
-            client.send(RawHTTP2.data, 0, stream, [UInt8](repeating: 0x78, count: 1_001))
-        }
-        /// Returns the next frame that ends the stream, or the daemon's side of it.
-        func ending(_ stream: UInt32) -> RawHTTP2.Frame? {
-            while let frame = client.next() {
-                let endsSide = frame.type == RawHTTP2.data && frame.flags & RawHTTP2.endStream != 0
-                if endsSide && frame.stream == stream || frame.error != nil { return frame }
-            }
-            return nil
-        }
-        begin(1)
-        #expect(ending(1)?.type == RawHTTP2.data)
-        client.send(RawHTTP2.data, RawHTTP2.endStream, 1, [0x78])
-        begin(3)
-        // A reset of the first would come before.
-        #expect(ending(3)?.type == RawHTTP2.data)
-        let reset = ending(3)
-        #expect(reset?.type == RawHTTP2.reset && reset?.error == 0)
-        try web.stop()
-    }
-
-    @Test("a client that has ended its output gets its answers")
-    func halfClosed() throws {
-        let client = try RawClient(port: web.port)
-        client.send("GET /1 HTTP/1.1\r\nhost: x\r\n\r\nGET /2 HTTP/1.1\r\nhost: x\r\n\r\n")
-        client.endOutput()
-        let answers = client.receiveToEnd()
-        #expect(answers.contains("there is no /1\n") && answers.hasSuffix("there is no /2\n"), "\(answers)")
     }
 
     @Test("a client that has ended its output gets answers that take time, and long ones")

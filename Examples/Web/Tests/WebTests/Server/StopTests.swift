@@ -31,24 +31,6 @@ struct StopTests {
         #expect(web.directory.contents(of: "uploads/a") == Array("1234567890".utf8))
     }
 
-    @Test("streams in progress are finished, and others are refused")
-    func streams() throws {
-        let web = try WebUnderTest()
-        let client = try RawHTTP2(port: web.port)
-        client.send(RawHTTP2.headers, RawHTTP2.endHeaders, 1, RawHTTP2.head("PUT", "/uploads/a"))
-        client.send(RawHTTP2.data, 0, 1, Array("12345".utf8))
-        eventually { web.directory.names(in: "uploads") == [".upload-1"] }
-        try web.child.kill(.terminate)
-        var frame = client.next()
-        while let next = frame, next.type != RawHTTP2.goAway { frame = client.next() }
-        #expect(frame?.error == 0)
-        client.send(RawHTTP2.data, RawHTTP2.endStream, 1, Array("67890".utf8))
-        let frames = client.rest()
-        #expect(frames.contains { $0.type == RawHTTP2.data && $0.stream == 1 && $0.flags & RawHTTP2.endStream != 0 })
-        #expect(try wait(for: web.child) == .exited(0))
-        #expect(web.directory.contents(of: "uploads/a") == Array("1234567890".utf8))
-    }
-
     @Test("a client that never ends is left behind when the time is over")
     func limited() throws {
         let web = try WebUnderTest(["--drain", "1"])
