@@ -1,4 +1,5 @@
 @_spi(Ports) import RunLoopConformance
+@_spi(Ports) import RunLoopCore
 import RunLoopSimulation
 @_spi(Ports) import RunLoopUnix
 import TestSupport
@@ -17,6 +18,20 @@ struct PlantedFaultTests {
             )
         }
         let requirement = try #require(StreamCheck.all.first { $0.testDescription == fault.rawValue })
+        withKnownIssue { try requirement.check(subject) }
+    }
+
+    @Test("of a driver", arguments: FaultyDriver.Fault.allCases)
+    func driver(fault: FaultyDriver.Fault) throws {
+        let subject = DriverSubject("with a fault", isVirtual: true) { body in
+            try withSimulation { simulation in
+                try body(FaultyDriver(over: simulation.loop.driver, fault), simulation.loop.world) {
+                    simulation.wallTime = simulation.wallTime + .seconds(1)
+                    return true
+                }
+            }
+        }
+        let requirement = try #require(DriverCheck.all.first { $0.testDescription == fault.rawValue })
         withKnownIssue { try requirement.check(subject) }
     }
 

@@ -20,6 +20,7 @@ extension DriverCheck {
         DriverCheck("of a thousand wakes in a row the last one is seen", wakesInARow),
         DriverCheck("a waker that outlives its driver is harmless", lateWake),
         DriverCheck("threads of one world share one clock", sharedClock),
+        DriverCheck("a wall clock that is set is reported, and not again until it is set anew", wallClock),
     ]
 
     private static func monotonic(_ subject: DriverSubject) throws {
@@ -212,6 +213,22 @@ extension DriverCheck {
             let there = read.withLock { $0 }
             #expect(before + .milliseconds(2) <= there)
             #expect(there <= driver.now)
+        }
+    }
+
+    private static func wallClock(_ subject: DriverSubject) throws {
+        try subject.run { driver, _, setWallClock in
+            let token = SourceToken(0)
+            driver.watchWallClock(token: token)
+            for _ in 0..<2 {
+                guard setWallClock() else { return }
+                #expect(driver.look(for: .seconds(10)) == [Found(token: token, events: .readable)])
+                // Others may set the system's clock meanwhile, but not each time.
+                #expect((0..<10).contains { _ in driver.look(for: .milliseconds(2)) == [] })
+            }
+            driver.unwatch(token)
+            #expect(setWallClock())
+            #expect(driver.look(for: .milliseconds(2)) == [])
         }
     }
 }

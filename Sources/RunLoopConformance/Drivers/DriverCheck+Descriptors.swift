@@ -22,6 +22,8 @@ extension DriverCheck {
         DriverCheck("the end of a socket is reported to a reader", hangUpOfSocket),
         DriverCheck("a closed descriptor is refused by name, and the driver keeps working", closed),
         DriverCheck("a regular file and a directory are refused by name", notPollable),
+        DriverCheck("descriptors that are closed while they are watched disturb no other", closedEarly),
+        DriverCheck("a number that was closed while it was watched can be watched after unwatch", numberAgain),
         DriverCheck("two tokens of one descriptor are both reported, and end one by one", twoTokens),
         DriverCheck("two tokens of one descriptor may watch for different things", readerAndWriter),
         DriverCheck("of many descriptors exactly the ready ones are reported", many),
@@ -240,6 +242,38 @@ extension DriverCheck {
                 }
             }
             #expect(driver.look() == [])
+        }
+    }
+
+    private static func closedEarly(_ subject: DriverSubject) throws {
+        try subject.run { driver in
+            let (early, pipe) = (DescriptorPair(), DescriptorPair())
+            defer { withExtendedLifetime(early) {} }
+            try driver.watch(early.reader, for: .readable, token: SourceToken(0))
+            try driver.watch(pipe.reader, for: .readable, token: SourceToken(1))
+            early.closeReader()
+            pipe.write()
+            // Whether the closed one is reported depends on the system's call.
+            #expect(driver.look(for: Self.patience).contains(Found(1, .readable)))
+            driver.unwatch(SourceToken(0))
+            #expect(driver.look(for: Self.patience) == [Found(1, .readable)])
+            pipe.drain()
+            #expect(driver.look(for: .milliseconds(2)) == [])
+        }
+    }
+
+    private static func numberAgain(_ subject: DriverSubject) throws {
+        try subject.run { driver in
+            let (early, next) = (DescriptorPair(), DescriptorPair())
+            defer { withExtendedLifetime((early, next)) {} }
+            try driver.watch(early.reader, for: .readable, token: SourceToken(0))
+            // Closes a descriptor and gives its number to another file, before another thread can take the number.
+            #expect(dup2(next.reader, early.reader) == early.reader)
+            driver.unwatch(SourceToken(0))
+            try driver.watch(early.reader, for: .readable, token: SourceToken(1))
+            #expect(driver.look(for: .milliseconds(2)) == [])
+            next.write()
+            #expect(driver.look(for: Self.patience) == [Found(1, .readable)])
         }
     }
 

@@ -13,7 +13,7 @@ public struct DriverCheck: Sendable, CustomTestStringConvertible {
         (testDescription, self.body) = (requirement, body)
     }
 
-    /// All requirements: of the clock, of deadlines, of waking from other threads, and of descriptors.
+    /// All requirements: of clocks, of deadlines, of waking from other threads, and of descriptors.
     public static let all = ofClocks + ofDescriptors
 
     /// Checks whether a driver meets the requirement, on the calling thread and on threads that it starts. Returns

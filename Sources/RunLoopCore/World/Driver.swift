@@ -28,9 +28,14 @@
 
     /// Begins to report `token` in each wait in which `descriptor` is ready for one of `events`, with those of them for
     /// which it is. A hang-up and an error make it ready for all. Two tokens may watch one descriptor.
+    ///
+    /// The caller ends the watch before it closes the descriptor. A descriptor that is closed earlier is reported in
+    /// each wait, or never again: to `poll` it is ready for everything, and `epoll` forgets a file with the last
+    /// descriptor that refers to it. Other watches go on in either case. Once the watch has ended, the number can be
+    /// watched anew.
     func watch(_ descriptor: Int32, for events: DescriptorEvents, token: SourceToken) throws(DescriptorError)
 
-    /// Begins to report `token` as readable each time the wall clock is set. Wall timers depend on it.
+    /// Begins to report `token` as readable, once each time the wall clock is set. Wall timers depend on it.
     func watchWallClock(token: SourceToken)
 
     /// Ends a watch of ``watch(_:for:token:)`` or ``watchWallClock(token:)``; does nothing for another token. Events

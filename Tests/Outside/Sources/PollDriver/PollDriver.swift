@@ -60,6 +60,9 @@ package final class PollDriver: Driver {
 
     // MARK: The wall clock
 
+    /// The wall clock; a test has one that it can set.
+    package var wallClock: () -> Duration = { Duration(CLOCK_REALTIME) }
+
     package func watchWallClock(token: SourceToken) {
         clockWatch = (token, clockOffset())
     }
@@ -76,7 +79,7 @@ package final class PollDriver: Driver {
         ready.append(token, .readable)
     }
 
-    private func clockOffset() -> Duration { Duration(CLOCK_REALTIME) - Duration(CLOCK_MONOTONIC) }
+    private func clockOffset() -> Duration { wallClock() - Duration(CLOCK_MONOTONIC) }
 }
 
 /// A pipe that ends a wait. It lives as long as any thread may still write to it.

@@ -6,7 +6,14 @@ import Testing
 @Suite("A driver from outside", .timeLimit(.minutes(5)))
 struct DriverTests {
     private static let poll = DriverSubject("poll") { body in
-        try body(PollDriver(waker: try WakePipe()), PollWorld.shared)
+        let waker = try WakePipe()
+        let driver = PollDriver(waker: waker)
+        var lead = Duration.zero
+        driver.wallClock = { .nanoseconds(waker.now.nanoseconds) + lead }
+        try body(driver, PollWorld.shared) {
+            lead += .seconds(1)
+            return true
+        }
     }
 
     @Test("meets the requirements", arguments: DriverCheck.all)
