@@ -47,7 +47,7 @@ deps: ## those of the library, its tests and examples
 adapter-deps: deps ## those of the adapters
 	@Scripts/need libglib2.0-dev=glib-2.0
 costs-deps: ## those of check-costs
-	@Scripts/need libevent-dev pkg-config valgrind binutils
+	@Scripts/need libevent-dev 'libssl-dev=openssl >= 3' pkg-config valgrind binutils
 
 ## Parts of the tests
 loop-tests: ## the loop and its drivers

@@ -41,8 +41,10 @@ let package = Package(
             name: "Costs",
             dependencies: [
                 .product(name: "RunLoopKit", package: "RunLoopKit"),
+                .product(name: "RunLoopNIO", package: "RunLoopKit"),
                 .product(name: "RunLoopSimulation", package: "RunLoopKit"),
                 .product(name: "RunLoopUnix", package: "RunLoopKit"),
+                .product(name: "NIOCore", package: "swift-nio"),
             ]),
 
         .executableTarget(name: "Smallest", dependencies: [.product(name: "RunLoopKit", package: "RunLoopKit")]),

@@ -8,16 +8,17 @@ internal import RunLoopKit
 /// soon finds the process awake. Redis also sends the replies of a pass together. Here the first reply leaves at once,
 /// and later ones in groups of four, so that receivers start early, and no output waits for the handlers of more than
 /// three other channels. After slow handlers, the next reply again leaves at once.
-// Used on the loop's thread only. For `@exclusivity(unchecked)`, see the channels.
+// Used on the loop's thread only.
 final class FlushGroup {
+    // Unchecked as in `StreamChannel`.
     @exclusivity(unchecked) private var channels: [LoopChannel] = []
     /// True if the output of the next channel to be read leaves at once.
-    @exclusivity(unchecked) private(set) var isFresh = true
+    private(set) var isFresh = true
     /// The number of channels that have been read since output was last sent.
-    @exclusivity(unchecked) private var readCount = 0
+    private var readCount = 0
     /// The time when `takesLong(on:)` last read the clock.
-    @exclusivity(unchecked) private var lastSent = RunLoop.Instant.distantPast
-    @exclusivity(unchecked) private var isSendPosted = false
+    private var lastSent = RunLoop.Instant.distantPast
+    private var isSendPosted = false
 
     private static let size = 4
     /// The longest average time per channel, in nanoseconds, for which output waits: a few times as long as an HTTP

@@ -28,11 +28,11 @@ class LoopChannel: Channel, ChannelCore, NIOSynchronousChannelOptions, @unchecke
     final let shared = Locked(Shared())
     private let closePromise: EventLoopPromise<Void>
     private let activity = Atomic(false)
-    @exclusivity(unchecked) private var storedPipeline: ChannelPipeline!
+    private var storedPipeline: ChannelPipeline!
 
-    @exclusivity(unchecked) final private(set) var state = State.fresh
-    @exclusivity(unchecked) final var readPending = false
-    @exclusivity(unchecked) final private(set) var autoRead = true
+    final private(set) var state = State.fresh
+    final var readPending = false
+    final private(set) var autoRead = true
     /// The socket options that were set before there was a socket.
     final var socketOptions: [SocketOption] = []
 

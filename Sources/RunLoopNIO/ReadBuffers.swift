@@ -7,10 +7,9 @@ internal import NIOCore
 /// The memory is still in the processor's cache when the next channel reads, and a waiting channel keeps none.
 final class ReadBuffers {
     // Allocated directly, because an array checks at each change whether it is shared. Together with setting the
-    // indices instead of calling `clear()`, this saves 109 instructions per message. Exclusive access is not checked:
-    // only the loop's thread reads, and a stream makes no calls meanwhile.
+    // indices instead of calling `clear()`, this saves 109 instructions per message.
     private let buffers: UnsafeMutableBufferPointer<NIOCore.ByteBuffer> = .allocate(capacity: kinds * mostOfKind)
-    @exclusivity(unchecked) private var nextToReplace = 0
+    private var nextToReplace = 0
 
     // Capacities are powers of two, from 2 to 64 KiB, so that handlers that keep little input keep little memory.
     private static let smallest = 11
@@ -54,7 +53,7 @@ final class ReadBuffers {
 /// The buffers of a channel whose program has chosen an allocator.
 // A class, because testing an optional for a pool copies the pool, which costs 110 instructions per message.
 final class OwnBuffers {
-    @exclusivity(unchecked) private var pool: NIOPooledRecvBufferAllocator
+    private var pool: NIOPooledRecvBufferAllocator
 
     init(capacity: UInt, _ allocator: any RecvByteBufferAllocator) {
         pool = NIOPooledRecvBufferAllocator(capacity: Int(clamping: capacity), recvAllocator: allocator)

@@ -26,14 +26,14 @@ private actor Resident {
 }
 
 /// Makes two connected sockets.
-private func sockets() -> (Int32, Int32) {
+func sockets() -> (Int32, Int32) {
     var ends: [Int32] = [0, 0]
     precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0, "no sockets")
     return (ends[0], ends[1])
 }
 
 /// Makes a peer that sends a message, waits for the answer, and so on; it blocks only in calls of the C library.
-private func converse(_ descriptor: Int32, times: Int) -> LoopThread {
+func converse(_ descriptor: Int32, times: Int) -> LoopThread {
     LoopThread(name: "peer") { _ in
         var message = [UInt8](repeating: 7, count: 64)
         for _ in 0..<times {
@@ -150,6 +150,10 @@ let taskOperations: [(name: String, run: @Sendable (RunLoop, Int) -> Void)] = [
             echo(loop, count)
             loop.removeWatcher(watcher)
         }
+    ),
+    (
+        "an echo by a handler of SwiftNIO",
+        { loop, count in echoByChannel(loop, count) }
     ),
     (
         "an echo by a task",

@@ -12,14 +12,14 @@ final class FlightLog {
     @exclusivity(unchecked) private var begins = Begins()
     /// The latenesses known when the last call began. If the next call finds one more, the difference is its lateness:
     /// the loop need not pass it, which would cost each pass without a recorder five instructions.
-    @exclusivity(unchecked) private var latenesses: (count: Int, sum: Int64)
+    private var latenesses: (count: Int, sum: Int64)
     /// The time of the last event.
-    @exclusivity(unchecked) private var last: RunLoop.Instant
+    private var last: RunLoop.Instant
     /// Set if the recorder has gone. Connections may still refer to the log.
-    @exclusivity(unchecked) private var isOver = false
+    private var isOver = false
     /// The connection that has moved bytes since the last event, which are not written yet: a handler that reads and
     /// answers is one event. The meter's deinit calls ``willLose(_:)``.
-    @exclusivity(unchecked) private var moved: UnownedReference<FlightMeter>?
+    private var moved: UnownedReference<FlightMeter>?
 
     init(_ memory: FlightMemory, at now: RunLoop.Instant, latenesses: (count: Int, sum: Int64)) {
         (self.memory, last) = (memory, now)

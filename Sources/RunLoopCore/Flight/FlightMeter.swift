@@ -8,9 +8,9 @@ package final class FlightMeter {
     private let flight: UnownedReference<FlightLog>?
     /// Tells watchers of received and sent bytes.
     private let report: ((_ received: Int, _ sent: Int) -> Void)?
-    /// The bytes that are not written yet. Unchecked, like the state of the log.
-    @exclusivity(unchecked) private var received: UInt32 = 0
-    @exclusivity(unchecked) private var sent: UInt32 = 0
+    /// The bytes that are not written yet.
+    private var received: UInt32 = 0
+    private var sent: UInt32 = 0
 
     init(
         _ log: FlightLog?, _ descriptor: Int32, _ callee: RunLoop.Callee,

@@ -9,8 +9,8 @@ extension RunLoop {
         /// The file and line that made the item.
         public final let origin: Origin
 
-        // Neither these nor the fields of the subclasses are checked for exclusive access: only the loop's thread
-        // accesses them, and no access is open while user code is called (decision 23).
+        // Neither these nor the fields of timers are checked for exclusive access: only the loop's thread accesses
+        // them, and no access is open while user code is called (decision 23).
 
         /// The loop in which the item is scheduled. A loop clears it before its deinit.
         @exclusivity(unchecked) final var home: UnownedReference<RunLoop>?

@@ -33,10 +33,9 @@ extension RunLoop {
 
         /// The number of the pending signal; 0 if the source was not signalled.
         final var signalNumber: UInt64 = 0
-        // Unchecked as in `Item`.
         /// The driver's token for the source while its descriptor is watched or parked.
-        @exclusivity(unchecked) final var token: SourceToken?
-        @exclusivity(unchecked) final var parkedIndex: Int?
+        final var token: SourceToken?
+        final var parkedIndex: Int?
 
         /// The number of the source's name in the log that used it last, and that log's number; 0 if the name was set
         /// since.

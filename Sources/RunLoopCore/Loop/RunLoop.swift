@@ -44,7 +44,7 @@ public final class RunLoop {
     @exclusivity(unchecked) var descriptors = SlotTable<Source>()
     @exclusivity(unchecked) var parked = ParkedList<Source>()
     /// Set if any descriptor source has had an order other than 0.
-    @exclusivity(unchecked) var hasOrderedDescriptors = false
+    var hasOrderedDescriptors = false
 
     /// The values that other objects keep in the loop; see ``Local``.
     var locals = Locals()

@@ -7,7 +7,7 @@ extension RunLoop {
         /// The descriptor. Set it only while the source is in no loop.
         @exclusivity(unchecked) @_spi(Ports) public final var descriptor: Int32
         /// The events for which the descriptor is watched; an empty set pauses the source.
-        @exclusivity(unchecked) final var interest: DescriptorEvents {
+        final var interest: DescriptorEvents {
             willSet { checkThread() }
             didSet {
                 guard interest != oldValue, let loop, let token, parkedIndex == nil else { return }

@@ -17,10 +17,11 @@
     private typealias Entry = (token: SourceToken, events: DescriptorEvents)
 
     // Memory of its own, because an array that is a property of a class checks at each change whether it is shared:
-    // most of the 45 instructions of an `append`. Not checked for exclusive access: only the loop's thread reaches
-    // this, and no access is open while anything else is called.
-    @exclusivity(unchecked) private var entries = UnsafeMutablePointer<Entry>.allocate(capacity: 16)
-    @exclusivity(unchecked) private var capacity = 16
+    // most of the 45 instructions of an `append`.
+    private var entries = UnsafeMutablePointer<Entry>.allocate(capacity: 16)
+    private var capacity = 16
+    // Not checked for exclusive access: only the loop's thread reaches these, and no access is open while anything else
+    // is called.
     @exclusivity(unchecked) private var head = 0
     @exclusivity(unchecked) private var end = 0
 

@@ -3,12 +3,11 @@ internal import Glibc
 
 /// Records all answers of the world to a thread.
 final class RecordingTape: Tape {
-    // Unchecked, because only the tape's thread gets here: the checks were a fifth of an event's instructions.
-    @exclusivity(unchecked) private var writer: TapeWriter
-    @exclusivity(unchecked) private var lastTime: Int64 = 0
+    private var writer: TapeWriter
+    private var lastTime: Int64 = 0
     /// The numbers of vain looks for mail, and of posts, by the thread since the last event.
-    @exclusivity(unchecked) private var looks: UInt64 = 0
-    @exclusivity(unchecked) private var posts: UInt64 = 0
+    private var looks: UInt64 = 0
+    private var posts: UInt64 = 0
     private let keepsPayloads: Bool
     private let keepsOutput: Bool
 

@@ -5,18 +5,17 @@ internal import Glibc
 final class ReplayingTape: Tape {
     private let replay: Replay
     let name: String
-    // Unchecked, because only the tape's thread gets here.
-    @exclusivity(unchecked) private var reader: TapeReader
-    @exclusivity(unchecked) private var eventBegin: TapeReader
+    private var reader: TapeReader
+    private var eventBegin: TapeReader
     /// The number of the next event.
-    @exclusivity(unchecked) private(set) var event: UInt64 = 0
-    @exclusivity(unchecked) private(set) var lastTime: Int64 = 0
-    @exclusivity(unchecked) private var looks: UInt64 = 0
-    @exclusivity(unchecked) private var posts: UInt64 = 0
+    private(set) var event: UInt64 = 0
+    private(set) var lastTime: Int64 = 0
+    private var looks: UInt64 = 0
+    private var posts: UInt64 = 0
     /// The descriptors that the loop watches.
-    @exclusivity(unchecked) private var tokens: Set<SourceToken> = []
+    private var tokens: Set<SourceToken> = []
     /// `true` once the replay has ended on this thread. From then on the answers have no meaning.
-    @exclusivity(unchecked) private var hasStopped = false
+    private var hasStopped = false
 
     init(number: UInt32, named name: String, _ replay: Replay) {
         (self.name, self.replay) = (name, replay)

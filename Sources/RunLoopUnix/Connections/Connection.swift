@@ -109,36 +109,35 @@ public final class Connection {
 
     let loop: RunLoop
     let pool: BufferPool
-    @exclusivity(unchecked) private(set) var hasBudget: Bool
-    @exclusivity(unchecked) private(set) var hasIdleTimeout: Bool
-    // Properties used for every message opt out of run-time exclusivity checks, as in streams, in buffers and on the
-    // loop's path to a descriptor. The checks were 32 % of the instructions of a GET in TTLStore (4,914 to 3,332;
-    // decision 23).
+    private(set) var hasBudget: Bool
+    private(set) var hasIdleTimeout: Bool
+    // Properties used for every message opt out of run-time exclusivity checks, unless the compiler proves what these
+    // would check. The checks were 32 % of the instructions of a GET in TTLStore (4,914 to 3,332; decision 23).
     @exclusivity(unchecked) var machine: ConnectionMachine
-    @exclusivity(unchecked) var receive: ReceiveHandler?
-    @exclusivity(unchecked) var input: ByteBuffer?
+    var receive: ReceiveHandler?
+    var input: ByteBuffer?
     /// The number of bytes counted in the budget.
-    @exclusivity(unchecked) var budgetedInput = 0
-    @exclusivity(unchecked) var output: ByteBuffer?
+    var budgetedInput = 0
+    var output: ByteBuffer?
     /// The buffer that the receive handler is reading. It becomes the output if the handler writes all of it.
     // Unretained, because the reader keeps the buffer meanwhile.
-    @exclusivity(unchecked) unowned(unsafe) var offered: ByteBuffer?
+    unowned(unsafe) var offered: ByteBuffer?
     @exclusivity(unchecked) var timers: ConnectionTimers?
     /// The server that keeps the connection, and the connection's place there.
     var keeper: (any ConnectionKeeper)?
     var place = 0
     /// The waits of tasks for the connection, once a task has asked or input has come.
-    @exclusivity(unchecked) var waits: ConnectionWaits?
+    var waits: ConnectionWaits?
     /// The events for which the stream is watched.
-    @exclusivity(unchecked) var interest: DescriptorEvents = []
+    var interest: DescriptorEvents = []
     private var hasToldOfIgnoredWrite = false
-    @exclusivity(unchecked) var isOutputLost = false
+    var isOutputLost = false
     /// True if the last read returned so much that more may follow.
-    @exclusivity(unchecked) var isStreaming = false
+    var isStreaming = false
     /// The blocks that wait for output to be sent; `nil` for none.
     @exclusivity(unchecked) var notices: SentNotices?
     /// Receives the stream and the buffers when the connection moves to another loop.
-    @exclusivity(unchecked) var departure: ((HandedOver) -> Void)?
+    var departure: ((HandedOver) -> Void)?
 
     /// Creates a connection on a descriptor, which it makes non-blocking and then owns. Call ``start()`` after setting
     /// the handlers.

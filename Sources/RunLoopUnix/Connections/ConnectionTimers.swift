@@ -10,11 +10,10 @@ final class ConnectionTimers {
     private let modes: RunLoop.Modes
     private let origin: RunLoop.Origin
     private let expired: (Connection.CloseReason) -> Void
-    // Unchecked as in `Connection`.
-    @exclusivity(unchecked) private var lastActivity: RunLoop.Instant
-    @exclusivity(unchecked) private var lastInput: RunLoop.Instant
-    @exclusivity(unchecked) private var idle: DelayedCall?
-    @exclusivity(unchecked) private var inputIdle: DelayedCall?
+    private var lastActivity: RunLoop.Instant
+    private var lastInput: RunLoop.Instant
+    private var idle: DelayedCall?
+    private var inputIdle: DelayedCall?
     private let beginning: RunLoop.Instant
     /// The deadlines of the connection: the total timeout, and the limit set when it finishes.
     private var ends: (total: RunLoop.Instant?, finish: RunLoop.Instant?)

@@ -9,7 +9,7 @@ final class ConnectionWaits {
     /// The number of calls of `withStream(_:)` that will close the connection.
     var scopes = 0
     /// The number of available bytes that a task has seen.
-    @exclusivity(unchecked) var seen = 0
+    var seen = 0
 
     init(_ remote: RunLoop.Remote) {
         reader = NamedWait(remote, "reads a connection")

@@ -4,31 +4,31 @@ internal import Glibc
 /// A stream on descriptors, which it owns: a socket, a terminal, or the ends of one or two pipes.
 final class DescriptorStream: ByteStream {
     private let input: Int32
-    // Unchecked as in `Connection`.
-    @exclusivity(unchecked) private var output: Int32
+    private var output: Int32
     private let system: any SystemCalls
     private let isSocket: Bool
     private var isDuplex: Bool { input == output }
 
     // A descriptor that is both read and written has one source.
-    @exclusivity(unchecked) private var reader: DescriptorSource?
-    @exclusivity(unchecked) private var writer: DescriptorSource?
+    private var reader: DescriptorSource?
+    private var writer: DescriptorSource?
+    // Unchecked as in `Connection`.
     @exclusivity(unchecked) var owner: (any StreamOwner)?
     private var isClosed = false
     /// The meter of the stream's bytes, if the loop is recorded.
-    @exclusivity(unchecked) private var meter: FlightMeter? {
+    private var meter: FlightMeter? {
         didSet { meterReference = meter.map { .passUnretained($0) } }
     }
     /// Unretained `meter`; retaining it cost four locked instructions per request.
     // Not an `UnownedReference`: the compiler does not inline that from another module, which cost 30 instructions.
-    @exclusivity(unchecked) private var meterReference: Unmanaged<FlightMeter>?
+    private var meterReference: Unmanaged<FlightMeter>?
     /// The holds on the time of a simulation.
-    @exclusivity(unchecked) private var holds: StreamHolds?
+    private var holds: StreamHolds?
     /// True if this side connected, so that the other side answers.
     private let isClient: Bool
 
-    @exclusivity(unchecked) private(set) var failure: (any StreamFailure)?
-    @exclusivity(unchecked) var interest: DescriptorEvents = [] {
+    private(set) var failure: (any StreamFailure)?
+    var interest: DescriptorEvents = [] {
         didSet { if interest != oldValue { interestChanged() } }
     }
 
