@@ -22,10 +22,12 @@ struct ConformanceTests {
         },
     ]
 
-    /// Sets the system's clock to the time that it shows, if that is permitted. It loses the time between two calls.
+    /// Sets the system's clock to the time that it shows, on a machine of CI that permits it: elsewhere other programs
+    /// watch the clock.
     private static func setSystemClock() -> Bool {
         var time = timespec()
-        return clock_gettime(CLOCK_REALTIME, &time) == 0 && clock_settime(CLOCK_REALTIME, &time) == 0
+        guard getenv("CI") != nil, clock_gettime(CLOCK_REALTIME, &time) == 0 else { return false }
+        return clock_settime(CLOCK_REALTIME, &time) == 0
     }
 
     @Test("meets the requirements", arguments: subjects, DriverCheck.all)

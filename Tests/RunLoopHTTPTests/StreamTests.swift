@@ -1,4 +1,5 @@
 #if Adapters
+import NIOCore
 import RunLoopHTTP
 import RunLoopKit
 import RunLoopUnix
@@ -41,6 +42,38 @@ struct StreamTests {
             client.peer.close()
         }
         #expect(log == ["begun|reset 2", "four|reset 2", "hello"])
+    }
+
+    @Test("an exchange's drain handler is not called within a write of its own", arguments: [false, true])
+    func drainsLater(isLater: Bool) {
+        let conversation = Conversation()
+        let log = conversation.run { loop, limits in
+            HTTPServer(on: loop, limits: limits) { exchange in
+                var (left, isWriting) = (100, false)
+                func write(_ exchange: HTTPExchange) {
+                    while left > 0, exchange.isWritable {
+                        #expect(!isWriting)
+                        isWriting = true
+                        exchange.write(ByteBuffer(repeating: UInt8(ascii: "x"), count: 10_000))
+                        isWriting = false
+                        left -= 1
+                    }
+                    if left == 0 { exchange.finish() }
+                }
+                exchange.begin(.init(status: .ok), length: 1_000_000)
+                exchange.drainHandler = { write($0) }
+                // Also outside of a handler of the connection.
+                if isLater { loop.perform { write(exchange) } } else { write(exchange) }
+            }
+        } client: { loop, log in
+            let client = try await FrameClient(loop)
+            // Windows of more than the whole body, of each stream and of the connection.
+            try await client.send(FrameClient.settings, 0, 0, [0, 4, 0, 0x7f, 0xff, 0xff])
+            try await client.send(FrameClient.windowUpdate, 0, 0, [0, 0x7f, 0xff, 0xff])
+            try await client.send(FrameClient.headers, Self.whole, 1, FrameClient.head())
+            log.append("\(try await client.body(of: 1).utf8.count)")
+        }
+        #expect(log == ["1000000"])
     }
 
     @Test("a stream that the client resets cancels its request")

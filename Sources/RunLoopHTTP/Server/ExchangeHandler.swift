@@ -431,7 +431,11 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     private func flushSoon() {
         isFlushWanted = true
-        if depth == 0 { flushIfWanted() }
+        guard depth == 0 else { return }
+        // A call of the program, outside of a handler.
+        isWithinCall = true
+        flushIfWanted()
+        isWithinCall = false
     }
 
     private func flushIfWanted() {
@@ -462,8 +466,33 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         progress()
-        if context.channel.isWritable { exchange?.drained() }
+        if context.channel.isWritable { drain(context) }
         context.fireChannelWritabilityChanged()
+    }
+
+    /// True while a call of the program is flushed.
+    private var isWithinCall = false
+    private var isDraining = false
+
+    /// Tells the program that it can write on; later if it is just writing.
+    private func drain(_ context: ChannelHandlerContext) {
+        guard !isWithinCall, !isDraining else { return drainLater(context) }
+        isDraining = true
+        together { exchange?.drained() }
+        isDraining = false
+    }
+
+    private var isDrainOwed = false
+
+    private func drainLater(_ context: ChannelHandlerContext) {
+        guard !isDrainOwed else { return }
+        isDrainOwed = true
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.eventLoop.execute {
+            let handler = bound.value
+            handler.isDrainOwed = false
+            if let context = handler.context, handler.isWritable { handler.drain(context) }
+        }
     }
 
     // MARK: Ends

@@ -113,7 +113,11 @@ final class WebSocketHandler: ChannelDuplexHandler {
     func write(_ message: WebSocket.Message) {
         guard !isClosing else { return }
         // Only output that the system does not take counts as unread.
-        if !isWritable { flush() }
+        if !isWritable {
+            isWithinCall = true
+            flush()
+            isWithinCall = false
+        }
         guard isWritable else { return drop(.limit(.unreadBytes)) }
         switch message {
         case .text(let text): write(.text, ByteBuffer(string: text))
@@ -145,9 +149,21 @@ final class WebSocketHandler: ChannelDuplexHandler {
         }
         if isWritable {
             if let bytes = owedPong.take() { write(.pong, bytes) }
-            socket.drained()
+            drain(context)
         }
         context.fireChannelWritabilityChanged()
+    }
+
+    /// True while a call of the program is flushed.
+    private var isWithinCall = false
+
+    /// Tells the program that it can write on; later if it is just writing.
+    private func drain(_ context: ChannelHandlerContext) {
+        guard isWithinCall else { return socket.drained() }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.eventLoop.execute {
+            if bound.value.isWritable { bound.value.socket.drained() }
+        }
     }
 
     // MARK: The end

@@ -24,6 +24,7 @@ final class FrameClient {
 
     static let (data, headers, reset, settings, ping, goAway): (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) =
         (0, 1, 3, 4, 6, 7)
+    static let windowUpdate: UInt8 = 8
     static let (endStream, endHeaders, ack): (UInt8, UInt8, UInt8) = (1, 4, 1)
 
     let peer: Connection
