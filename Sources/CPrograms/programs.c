@@ -26,10 +26,12 @@ struct rlk_program_page *rlk_make_program(int *descriptor) {
     return NULL;
 }
 
-void rlk_free_program(struct rlk_program_page *page, int descriptor) {
-    munmap(page, sizeof *page);
+void rlk_empty_program(struct rlk_program_page *page, int descriptor) {
+    madvise(page, sizeof *page, MADV_REMOVE);
     close(descriptor);
 }
+
+void rlk_free_program(struct rlk_program_page *page) { munmap(page, sizeof *page); }
 
 int rlk_start_program(
     int descriptor, const char *path, char *const *arguments, char *const *environment, pid_t *process) {

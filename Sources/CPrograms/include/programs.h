@@ -180,7 +180,10 @@ struct rlk_program_page {
 /// Makes the memory of a program, all zero; NULL if there is none. `descriptor` becomes its number.
 struct rlk_program_page *rlk_make_program(int *descriptor);
 
-void rlk_free_program(struct rlk_program_page *page, int descriptor);
+/// Gives the memory back to the system, but for the addresses, at which zeros are read.
+void rlk_empty_program(struct rlk_program_page *page, int descriptor);
+
+void rlk_free_program(struct rlk_program_page *page);
 
 /// Starts a program with the library first and without random addresses. Returns 0, or an error number.
 int rlk_start_program(

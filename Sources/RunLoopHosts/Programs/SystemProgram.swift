@@ -20,7 +20,8 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     /// The path and the arguments.
     private(set) var commandLine: [String] = []
     private let page: UnsafeMutablePointer<rlk_program_page>
-    private let memory: Int32
+    /// The descriptor of the page's memory; `nil` once that has gone.
+    private var memory: Int32?
     /// The number of the system's process; 0 once it has ended.
     private var system: pid_t = 0
     /// The slots of the threads that have not ended, each with the thread of the simulation that serves it; `nil` for
@@ -39,7 +40,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     /// The number of programs started so far.
     private static let count = Locked<UInt>(0)
 
-    /// Prepares a program; its process starts with ``run(_:on:)``.
+    /// Prepares a program; its process starts with ``run(_:)``.
     init(_ path: String, of process: Process, seededBy numbers: RunLoop.RandomNumbers) throws {
         (self.path, self.process) = (path, process)
         space = Self.count.withLock { count in
@@ -61,7 +62,8 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
 
     deinit {
         end()
-        rlk_free_program(page, memory)
+        empty()
+        rlk_free_program(page)
     }
 
     // MARK: Start and end
@@ -79,7 +81,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
             ]) { $1 }
         let lines = variables.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         let (arguments, environment) = (CStrings(commandLine), CStrings(lines))
-        let status = rlk_start_program(memory, path, arguments.pointers, environment.pointers, &system)
+        let status = rlk_start_program(memory!, path, arguments.pointers, environment.pointers, &system)
         guard status == 0 else { throw SystemError("start \(path)", errno: status) }
         serve(0)
     }
@@ -91,12 +93,19 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         unfinished = []
         _ = rlk_kill_program(system)
         system = 0
+        empty()
+    }
+
+    /// Gives the page's memory back: a thread that was ended where it served a slot keeps this object for ever.
+    private func empty() {
+        if let memory = memory.take() { rlk_empty_program(page, memory) }
     }
 
     /// Ends the simulated process as the system's has ended by itself. Does not return.
     private func processHasEnded() {
         let status = rlk_kill_program(system)
         system = 0
+        empty()
         let signal = status & 0x7f
         guard signal != 0 else { return process.end(with: status >> 8 & 0xff) }
         process.crashHandler?(Signal(rawValue: signal))
