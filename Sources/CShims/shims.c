@@ -213,7 +213,9 @@ int rlk_main_queue_descriptor(void) {
     int room = rlk_eventfd();
     if (room < 0) return -1;
     close(room);
-    return known = _dispatch_get_main_queue_handle_4CF();
+    int found = _dispatch_get_main_queue_handle_4CF();
+    known = found;
+    return found;
 }
 
 void rlk_drain_main_queue(void) {

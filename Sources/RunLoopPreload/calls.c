@@ -1,5 +1,7 @@
 #include "preload.h"
 
+#if defined(__x86_64__)
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -227,3 +229,5 @@ long answer(const struct call *call) {
     escape("makes the system call", call->number);
     return -ENOSYS;
 }
+
+#endif

@@ -1,5 +1,7 @@
 #include "preload.h"
 
+#if defined(__x86_64__)
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -277,3 +279,5 @@ long answer_file(const struct call *call, int *is_known) {
         return adopt(kernel(SYS_dup, descriptor, 0, 0, 0, 0, 0), 0);
     return kernel(call->number, call->a, call->b, call->c, call->d, call->e, call->f);
 }
+
+#endif

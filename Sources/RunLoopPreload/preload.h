@@ -22,6 +22,10 @@
 // calls are instructions of this library, which the kernel lets pass.
 //
 // Only one thread of the process runs at a time, so nothing here needs a lock.
+//
+// On other processors than x86-64 the library is empty, and no program is started.
+
+#if defined(__x86_64__)
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
@@ -87,5 +91,7 @@ HIDDEN void replace_kernel_functions(void);
 
 /// Wakes waiting threads. Returns their number.
 HIDDEN long wake(uint32_t *word, int most, uint32_t bits);
+
+#endif
 
 #endif

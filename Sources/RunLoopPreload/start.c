@@ -1,5 +1,7 @@
 #include "preload.h"
 
+#if defined(__x86_64__)
+
 #include <elf.h>
 #include <link.h>
 #include <fcntl.h>
@@ -261,3 +263,5 @@ HIDDEN int strcmp(const char *one, const char *other) {
     while (*one && *one == *other) one++, other++;
     return (unsigned char)*one - (unsigned char)*other;
 }
+
+#endif

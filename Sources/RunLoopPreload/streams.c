@@ -1,5 +1,7 @@
 #include "preload.h"
 
+#if defined(__x86_64__)
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -345,3 +347,5 @@ long answer_stream(const struct call *call, int *is_known) {
         default: *is_known = 0; return 0;
     }
 }
+
+#endif

@@ -1,5 +1,7 @@
 #include "preload.h"
 
+#if defined(__x86_64__)
+
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -234,3 +236,5 @@ void end_thread(void) {
                      : "rax", "rdi", "rsi", "rcx", "r11", "memory");
     __builtin_unreachable();
 }
+
+#endif

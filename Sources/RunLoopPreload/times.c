@@ -1,5 +1,7 @@
 #include "preload.h"
 
+#if defined(__x86_64__)
+
 // Clocks and chance, which are answered within the process.
 
 int64_t show(clockid_t clock) {
@@ -56,3 +58,5 @@ void fill_with_chance(void *bytes, size_t count) {
         memcpy(place, &number, rest < 8 ? rest : 8);
     }
 }
+
+#endif

@@ -305,12 +305,20 @@ final class Request {
 private enum PreloadLibrary {
     /// Returns the library's path. A build puts it beside the program that uses it.
     static func find() throws -> String {
+        #if arch(x86_64)
         var room = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &room, room.count - 1)
         let own = String(decoding: room.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let path = Directories.parent(of: own) + "/libRunLoopPreload.so"
         guard access(path, R_OK) == 0 else { throw MissingLibrary(path: path) }
         return path
+        #else
+        throw UnknownProcessor()
+        #endif
+    }
+
+    private struct UnknownProcessor: Error, CustomStringConvertible {
+        var description: String { "a simulation runs programs of the system on x86-64 only" }
     }
 
     private struct MissingLibrary: Error, CustomStringConvertible {
