@@ -67,8 +67,8 @@ enum { is_outside = -1 };
 /// The bits of waits: the waits of readers end together.
 enum { reads = 1, writes = 2 };
 
-/// Takes a lock, as soon as no other thread of the simulation has it. With one of the library's own locks the thread
-/// waits as always: Swift's runtime takes locks wherever it makes a type.
+/// Takes a lock, as soon as no other thread of the simulation has it. With one of the library's own locks, and while it
+/// looks for the holder of another lock, the thread waits as always: Swift's runtime takes locks wherever it makes a type.
 ///
 /// - `bits` are `reads` or `writes`;
 /// - `attempt` returns `EBUSY` if the lock is not free;
@@ -77,8 +77,10 @@ static int take(
     void *lock, uint32_t bits, int (*attempt)(void *), rlk_find_holder *find_holder, const struct rlk_wait_limit *limit) {
     int status, has_waited = 0;
     while ((status = attempt(lock)) == EBUSY) {
-        if (own_locks > 0) return is_outside;
-        switch (rlk_simulated_calls.wait_for_lock(lock, bits, find_holder, limit)) {
+        if (own_locks > 0 || rlk_look_for_holder(1)) return is_outside;
+        enum rlk_lock_wait end = rlk_simulated_calls.wait_for_lock(lock, bits, find_holder, limit);
+        rlk_look_for_holder(0);
+        switch (end) {
             case rlk_lock_is_outside: return is_outside;
             case rlk_lock_limit_passed: return ETIMEDOUT;
             case rlk_lock_was_released: has_waited = 1; break;

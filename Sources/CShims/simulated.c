@@ -103,6 +103,16 @@ int rlk_find_lock(const void *lock) {
     return 0;
 }
 
+static _Thread_local int looks_for_holder __attribute__((tls_model("initial-exec")));
+
+// Called on any thread, also when a sanitizer has released it.
+__attribute__((disable_sanitizer_instrumentation))
+int rlk_look_for_holder(int looks) {
+    int looked = looks_for_holder;
+    looks_for_holder = looks;
+    return looked;
+}
+
 void (*rlk_thread_is_simulated)(int is_simulated);
 
 static _Thread_local struct rlk_dispatch own_dispatch, *dispatch;

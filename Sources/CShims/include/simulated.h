@@ -155,6 +155,9 @@ void rlk_forget_lock(const void *lock);
 /// Returns the number of a thread of the caller's simulation that holds such a lock; 0 if none does.
 int rlk_find_lock(const void *lock);
 
+/// Sets whether the calling thread looks for the holder of a lock, and returns whether it did so before.
+int rlk_look_for_holder(int looks);
+
 /// Returns the number by which locks know the calling thread.
 int rlk_own_number(void);
 

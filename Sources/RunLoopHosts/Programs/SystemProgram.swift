@@ -81,7 +81,9 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
             ]) { $1 }
         let lines = variables.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         let (arguments, environment) = (CStrings(commandLine), CStrings(lines))
-        let status = rlk_start_program(memory!, path, arguments.pointers, environment.pointers, &system)
+        let status = withExtendedLifetime((arguments, environment)) {
+            rlk_start_program(memory!, path, arguments.pointers, environment.pointers, &system)
+        }
         guard status == 0 else { throw SystemError("start \(path)", errno: status) }
         serve(0)
     }

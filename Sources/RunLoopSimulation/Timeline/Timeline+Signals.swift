@@ -60,6 +60,7 @@ extension Timeline {
         _ thread: Thread, _ lock: FoundLock, bits: UInt32, until date: RunLoop.Instant?
     ) -> rlk_lock_wait {
         guard state.withLock({ $0.words(for: lock) }) != nil else { return rlk_lock_is_outside }
+        _ = rlk_look_for_holder(0)
         beginWait(thread, at: UInt(bitPattern: lock.address), bits: bits)
         if let date { return waitForSignal(thread, until: date) ? rlk_lock_was_released : rlk_lock_limit_passed }
         wait(thread, for: "a lock", lock)
