@@ -11,10 +11,13 @@ extension SimulatedNetwork {
     /// ```
     ///
     /// - Parameters:
-    ///   - name: the host's name; as for ``addHost(_:addresses:service:user:environment:mayFail:program:)``, as are the
-    ///     parameters that are not listed here.
+    ///   - name: the host's name; unique in the network.
     ///   - path: the path of the program on the machine of the test, from the root.
     ///   - arguments: the arguments, without the name of the program.
+    ///   - addresses: the host's addresses, as for ``addHost(_:addresses:service:user:environment:mayFail:program:)``.
+    ///   - service: the supervision of the process by a service manager; `nil`, the default, for none.
+    ///   - user: the user that the process runs as; root by default.
+    ///   - environment: the variables of the process; none by default.
     ///   - mayFail: `true` if the program may exit with a status other than zero, or crash; `false` by default.
     @discardableResult
     public func addProgram(
