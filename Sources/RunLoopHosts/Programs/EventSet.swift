@@ -58,7 +58,9 @@ final class EventSet: OpenDescription {
             guard target.readiness != nil else { return EPERM }
             let entry = Entry(descriptor, target, events, data)
             entries.append(entry)
-            target.addObserver(entry) { [unowned self, unowned entry] in
+            // A target may outlive the set, which goes without a close when its machine stops.
+            target.addObserver(entry) { [weak self, weak entry] in
+                guard let self, let entry else { return }
                 entry.isNoted = true
                 if entry.present != 0 { tell() }
             }
