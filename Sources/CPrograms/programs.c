@@ -66,14 +66,17 @@ void rlk_set_facts(struct rlk_program_page *page, const struct rlk_program_facts
     memcpy(page->seed, facts->seed, sizeof page->seed);
 }
 
-/// Waits until a thread of the program gives its turn back, or the process ends.
+/// Waits until a thread of the program gives its turn back, or the process ends. Returns the turn.
 static uint32_t wait_for_pause(struct rlk_slot *slot, pid_t process) {
     // A process that was killed makes no request.
     const struct timespec look = {.tv_nsec = 10000000};
-    uint32_t turn;
-    while ((turn = atomic_load(&slot->turn)) == rlk_turn_of_program) {
+    const uint32_t awaited = rlk_turn_of_program | rlk_turn_is_awaited;
+    uint32_t turn = rlk_look_for_turn(slot, rlk_turn_of_program);
+    if (turn != rlk_turn_of_program) return turn;
+    if (!atomic_compare_exchange_strong(&slot->turn, &turn, awaited)) return turn;
+    while ((turn = atomic_load(&slot->turn)) == awaited) {
         long status = syscall(SYS_futex, &slot->turn, FUTEX_WAIT, turn, &look, NULL, 0);
-        if (status != 0 && errno == ETIMEDOUT && has_ended(process)) return atomic_load(&slot->turn);
+        if (status != 0 && errno == ETIMEDOUT && has_ended(process)) return rlk_turn_of_program;
     }
     return turn;
 }
@@ -83,8 +86,8 @@ enum rlk_pause rlk_run_program(
     struct rlk_slot *slot = &page->slots[slot_number];
     unsigned *answers = rlk_set_simulated(NULL);
     memcpy(page->clocks, clocks, sizeof page->clocks);
-    atomic_store(&slot->turn, rlk_turn_of_program);
-    syscall(SYS_futex, &slot->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+    if (atomic_exchange(&slot->turn, rlk_turn_of_program) & rlk_turn_is_awaited)
+        syscall(SYS_futex, &slot->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
     uint32_t turn = wait_for_pause(slot, process);
     rlk_set_simulated(answers);
     if (turn == rlk_turn_over) return rlk_thread_has_ended;
@@ -113,4 +116,43 @@ int rlk_kill_program(pid_t process) {
     while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
     rlk_set_simulated(answers);
     return status;
+}
+
+// MARK: Signals
+
+static int waits_for(const struct rlk_slot *slot, uint64_t bit) {
+    return slot->number != 0 && (!(slot->blocked & bit) || slot->awaited & bit);
+}
+
+int rlk_signal_program(struct rlk_program_page *page, int slots, int signal) {
+    const uint64_t bit = rlk_bit_of_signal(signal);
+    int found = 0;
+    // The first thread comes first.
+    while (found < slots && !waits_for(&page->slots[found], bit)) found++;
+    if (found == slots) {
+        page->pending |= bit;
+        return rlk_signal_is_blocked;
+    }
+    struct rlk_slot *slot = &page->slots[found];
+    if (!(slot->awaited & bit)) {
+        if (page->ignored & bit) return rlk_signal_is_ignored;
+        if (!(page->handled & bit)) return rlk_harmless_signals() & bit ? rlk_signal_is_ignored : rlk_signal_ends_process;
+    }
+    slot->pending |= bit;
+    return found;
+}
+
+int rlk_has_signal(const struct rlk_program_page *page, int slot_number) {
+    const struct rlk_slot *slot = &page->slots[slot_number];
+    return (slot->pending & (~slot->blocked | slot->awaited)) != 0;
+}
+
+uint64_t rlk_pending_signals(const struct rlk_program_page *page, int slot, uint64_t set) {
+    return (page->pending | page->slots[slot].pending) & set;
+}
+
+void rlk_take_signal(struct rlk_program_page *page, int slot, int signal) {
+    const uint64_t bit = rlk_bit_of_signal(signal);
+    uint64_t *pending = page->slots[slot].pending & bit ? &page->slots[slot].pending : &page->pending;
+    *pending &= ~bit;
 }

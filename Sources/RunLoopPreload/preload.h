@@ -75,12 +75,28 @@ HIDDEN long answer(const struct call *call);
 // The answers, by subject.
 HIDDEN long answer_futex(const struct call *call);
 HIDDEN int64_t show(clockid_t clock);
-HIDDEN long answer_sleep(clockid_t clock, int is_date, const struct timespec *time);
+/// `left` becomes the time that a signal has taken from a sleep of a length.
+HIDDEN long answer_sleep(clockid_t clock, int is_date, const struct timespec *time, struct timespec *left);
 HIDDEN void fill_with_chance(void *bytes, size_t count);
 HIDDEN long begin_thread(const struct call *call);
 HIDDEN _Noreturn void end_thread(void);
 HIDDEN long answer_file(const struct call *call, int *is_known);
 HIDDEN long answer_stream(const struct call *call, int *is_known);
+
+HIDDEN long answer_signal(const struct call *call, int *is_known);
+
+/// Has the kernel call the handlers of signals that have come for the calling thread, before its call. Returns 0 if
+/// there are none; else the call is made again after them.
+HIDDEN int receive_before(const struct call *call);
+
+/// Does the same after a call, which may be made again if it was interrupted.
+HIDDEN void receive_after(const struct call *call, long result);
+
+/// Returns the set of blocked signals that a call names for its own time; NULL if it names none.
+HIDDEN const uint64_t *set_named_by(const struct call *call);
+
+/// Answers a call that names such a set.
+HIDDEN long answer_with_set(const struct call *call, uint64_t set);
 
 /// Sends the calling thread a signal, which it receives when its call has been answered.
 HIDDEN void raise_signal(int signal);

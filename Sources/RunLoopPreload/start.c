@@ -35,7 +35,11 @@ static void meet_call(int signal, siginfo_t *info, void *context) {
     struct call call = {
         registers[REG_RAX], registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
         registers[REG_R10], registers[REG_R8],  registers[REG_R9],  context};
-    registers[REG_RAX] = answer(&call);
+    if (receive_before(&call)) return;
+    const uint64_t *set = set_named_by(&call);
+    long result = set ? answer_with_set(&call, *set) : answer(&call);
+    registers[REG_RAX] = result;
+    receive_after(&call, result);
 }
 
 /// What the kernel reads for each call: one that blocks.

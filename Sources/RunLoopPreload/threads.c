@@ -16,17 +16,18 @@ int has_threads(void) { return threads > 0; }
 // MARK: Turns
 
 void await_turn(struct rlk_slot *slot) {
-    uint32_t turn;
-    while ((turn = atomic_load(&slot->turn)) != rlk_turn_of_program)
-        kernel(SYS_futex, (long)&slot->turn, FUTEX_WAIT, turn, 0, 0, 0);
+    const uint32_t awaited = rlk_turn_of_simulation | rlk_turn_is_awaited;
+    uint32_t turn = rlk_look_for_turn(slot, rlk_turn_of_simulation);
+    if (turn != rlk_turn_of_simulation || !atomic_compare_exchange_strong(&slot->turn, &turn, awaited)) return;
+    while (atomic_load(&slot->turn) == awaited) kernel(SYS_futex, (long)&slot->turn, FUTEX_WAIT, awaited, 0, 0, 0);
 }
 
 long ask(enum rlk_request request, int64_t a, int64_t b, int64_t c, int64_t d) {
     struct rlk_slot *slot = own_slot();
     slot->request = request;
     slot->arguments[0] = a, slot->arguments[1] = b, slot->arguments[2] = c, slot->arguments[3] = d;
-    atomic_store(&slot->turn, rlk_turn_of_simulation);
-    kernel(SYS_futex, (long)&slot->turn, FUTEX_WAKE, 1, 0, 0, 0);
+    if (atomic_exchange(&slot->turn, rlk_turn_of_simulation) & rlk_turn_is_awaited)
+        kernel(SYS_futex, (long)&slot->turn, FUTEX_WAKE, 1, 0, 0, 0);
     await_turn(slot);
     return slot->result;
 }
@@ -46,7 +47,7 @@ static int64_t nanoseconds(const struct timespec *time) {
 
 static int64_t sum(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
 
-/// Waits for a wake-up, until a clock shows a time if there is one. Returns 0 or -ETIMEDOUT.
+/// Waits for a wake-up, until a clock shows a time if there is one. Returns 0, -ETIMEDOUT or -EINTR.
 static long wait_for_wake(uint32_t *word, uint32_t bits, int has_limit, enum rlk_clock clock, int64_t time) {
     waiting += 1;
     long result = ask(rlk_request_wait, (int64_t)(intptr_t)word, bits, has_limit ? (int)clock : -1, time);
@@ -66,7 +67,7 @@ static long wait_at(uint32_t *word, int operation, uint32_t value, const struct 
 
 long wake(uint32_t *word, int most, uint32_t bits) {
     if (waiting == 0 || most <= 0) return 0;
-    return ask(rlk_request_signal, (int64_t)(intptr_t)word, bits, most, 0);
+    return ask(rlk_request_wake, (int64_t)(intptr_t)word, bits, most, 0);
 }
 
 /// A word with the number of an owner, and a bit that others wait.
@@ -138,7 +139,7 @@ __attribute__((used)) HIDDEN uint64_t *enter_thread(struct rlk_slot *slot) {
     slot->real_number = kernel(SYS_gettid, 0, 0, 0, 0, 0, 0);
     catch_calls();
     await_turn(slot);
-    kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&slot->mask, 0, 8, 0, 0);
+    kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&slot->blocked, 0, 8, 0, 0);
     return slot->registers;
 }
 
@@ -199,9 +200,11 @@ long begin_thread(const struct call *call) {
     if (index < 0) return index;
     struct rlk_slot *slot = &page->slots[index];
     slot->number = page->process + ++threads;
+    atomic_store(&slot->turn, rlk_turn_of_simulation);
     for (size_t register_number = 0; register_number < sizeof order / sizeof *order; register_number++)
         slot->registers[register_number] = call->context->uc_mcontext.gregs[order[register_number]];
-    memcpy(&slot->mask, &call->context->uc_sigmask, 8);
+    memcpy(&slot->blocked, &call->context->uc_sigmask, 8);
+    slot->awaited = slot->pending = 0;
     slot->end_word = arguments.flags & CLONE_CHILD_CLEARTID ? (uint32_t *)arguments.child_tid : NULL;
     long result = make_thread(call->number, call->a, call->b, call->c, call->d, call->e, slot);
     if (result < 0) return result;
@@ -220,6 +223,7 @@ void end_thread(void) {
         __atomic_store_n(slot->end_word, 0, __ATOMIC_SEQ_CST);
         wake(slot->end_word, INT32_MAX, ~0u);
     }
+    slot->number = 0;
     // Without the stack, which is another thread's as soon as that one has its turn.
     register long wake_one __asm__("rdx") = 1;
     __asm__ volatile("movl %[over], (%[turn])\n"

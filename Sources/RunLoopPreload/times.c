@@ -21,7 +21,7 @@ int64_t show(clockid_t clock) {
     }
 }
 
-long answer_sleep(clockid_t clock, int is_date, const struct timespec *time) {
+long answer_sleep(clockid_t clock, int is_date, const struct timespec *time, struct timespec *left) {
     const int64_t second = 1000000000;
     if (time->tv_sec < 0 || (uint64_t)time->tv_nsec >= (uint64_t)second) return -EINVAL;
     enum rlk_clock kind = rlk_clock_monotonic;
@@ -34,7 +34,12 @@ long answer_sleep(clockid_t clock, int is_date, const struct timespec *time) {
         int64_t now = page->clocks[kind];
         date = date > INT64_MAX - now ? INT64_MAX : date + now;
     }
-    return ask(rlk_request_sleep, kind, date, 0, 0);
+    long result = ask(rlk_request_sleep, kind, date, 0, 0);
+    if (result == -EINTR && left && !is_date) {
+        int64_t length = date - page->clocks[kind];
+        *left = (struct timespec){length / second, length % second};
+    }
+    return result;
 }
 
 static uint64_t rotate(uint64_t value, int bits) { return value << bits | value >> (64 - bits); }

@@ -9,10 +9,10 @@ enum SimulatedCalls {
         let calls = rlk_simulated_calls(
             time: { time(of: $0) },
             sleep: { clock, time in caller.timeline.work(caller.thread, until: instant(of: clock, time)) },
-            sleep_at_most: { caller.timeline.sleep(caller.thread, until: instant(of: $0, $1)) ? 1 : 0 },
             begin_wait: { caller.timeline.beginWait(caller.thread, at: UInt(bitPattern: $0), bits: $1) },
             call_off_wait: { AddressWaits.end(of: caller.thread) },
             wait_until: { caller.timeline.waitForSignal(caller.thread, until: instant(of: $0, $1)) ? 1 : 0 },
+            wait_at_most: { caller.timeline.waitForSignal(caller.thread, atMostUntil: instant(of: $0, $1)) },
             wait: { awaited in
                 let mayBeOutside = awaited != rlk_awaits_program
                 caller.timeline.waitForSignal(caller.thread, of: words(for: awaited), mayBeOutside: mayBeOutside)

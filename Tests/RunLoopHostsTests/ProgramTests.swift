@@ -7,17 +7,17 @@ import Testing
 /// Programs of the system, none of which was written for a simulation.
 @Suite("A program of the system on a simulated host", .timeLimit(.minutes(2)))
 struct ProgramTests {
-    private static let python = "/usr/bin/python3"
+    static let python = "/usr/bin/python3"
 
     /// The lines that a program has written or caused, without times, and the end of its process.
-    private struct Run: Equatable {
+    struct Run: Equatable {
         var lines: [String]
         var escapes: [String]
         var ending: String
     }
 
     /// Runs a script of Python for a simulated hour.
-    private func run(_ script: String, seed: UInt64 = 1, mayFail: Bool = false) -> Run {
+    func run(_ script: String, seed: UInt64 = 1, mayFail: Bool = false) -> Run {
         withSimulation(seed: seed, traced: true) { simulation in
             let network = SimulatedNetwork(simulation)
             let host = network.addProgram(
@@ -29,7 +29,7 @@ struct ProgramTests {
         }
     }
 
-    private static func output(of host: String, _ simulation: Simulation) -> [String] {
+    static func output(of host: String, _ simulation: Simulation) -> [String] {
         simulation.trace.compactMap { line in
             line.split(separator: "\(host) - wrote ", maxSplits: 1).dropFirst().first.map(String.init)
         }

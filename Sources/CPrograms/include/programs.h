@@ -1,6 +1,7 @@
 #ifndef CPROGRAMS_H
 #define CPROGRAMS_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,12 +15,13 @@
 
 /// The requests of a program's thread, with their arguments. The result of each is a number, or an error number below zero.
 enum rlk_request {
-    /// Sleeps until a clock (an `rlk_clock`) shows a time.
+    /// Sleeps until a clock (an `rlk_clock`), if it is not negative, shows a time, or a signal comes.
     rlk_request_sleep,
-    /// Waits for a signal at an address with one of some bits, until a clock, if it is not negative, shows a time.
+    /// Waits at an address for a wake-up with one of some bits, until a clock, if it is not negative, shows a time, or a
+    /// signal comes.
     rlk_request_wait,
     /// Ends waits at an address with one of some bits, at most so many; returns their number.
-    rlk_request_signal,
+    rlk_request_wake,
     /// Rests because much was done at one moment.
     rlk_request_rest,
     /// Returns the number of the slot for a thread that is about to begin; `EAGAIN` if there are too many.
@@ -28,6 +30,19 @@ enum rlk_request {
     rlk_request_end_thread,
     /// Ends the process with a status.
     rlk_request_end,
+    /// Ends the process by a signal.
+    rlk_request_end_by_signal,
+    /// Sends a signal to a process, or to a group, as `kill` does.
+    rlk_request_kill,
+    /// Ends the rest of the thread with a slot, which has a signal.
+    rlk_request_interrupt,
+    /// Sets the timer that sends SIGALRM to a length and a period, in nanoseconds; 0 for none. The data become the former
+    /// two numbers. With 1, only these are read.
+    rlk_request_set_alarm,
+    /// Opens a descriptor at which signals of a set are read.
+    rlk_request_signals,
+    /// Changes the set of such a descriptor, which comes first.
+    rlk_request_change_signals,
     /// Notes the text as an escape.
     rlk_request_escape,
     // With a descriptor first: the directory of a relative path, which is in the data.
@@ -141,7 +156,18 @@ enum rlk_turn {
     rlk_turn_of_program,
     /// The program's thread has ended.
     rlk_turn_over,
+    /// Added to the first two while the side that has not the turn waits in the kernel.
+    rlk_turn_is_awaited = 4,
 };
+
+/// The set that a signal alone makes, as the kernel has sets.
+static inline uint64_t rlk_bit_of_signal(int signal) { return 1ull << (signal - 1); }
+
+/// The signals that do nothing to a process without a handler for them.
+static inline uint64_t rlk_harmless_signals(void) {
+    return rlk_bit_of_signal(SIGCHLD) | rlk_bit_of_signal(SIGURG) | rlk_bit_of_signal(SIGWINCH) |
+           rlk_bit_of_signal(SIGCONT);
+}
 
 struct rlk_slot {
     /// An `rlk_turn`, at which both sides wait.
@@ -158,10 +184,26 @@ struct rlk_slot {
     int32_t number, real_number;
     /// The word at which others wait for the thread's end.
     uint32_t *end_word;
-    /// The registers with which the thread begins, and its signal mask.
-    uint64_t registers[17], mask;
+    /// The registers with which the thread begins.
+    uint64_t registers[17];
+    /// The following are sets of signals: those that the thread blocks, those that it waits for, and those that it is to
+    /// receive.
+    uint64_t blocked, awaited, pending;
     char data[rlk_most_bytes];
 };
+
+/// Looks at a slot's turn for a few microseconds, in which most requests are answered if there is a second processor.
+/// Returns the turn.
+static inline uint32_t rlk_look_for_turn(struct rlk_slot *slot, uint32_t present) {
+    enum { looks = 200 };
+    uint32_t turn;
+    for (int count = 0; (turn = atomic_load(&slot->turn)) == present && count < looks; count++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+    return turn;
+}
 
 /// The memory that a program shares with the simulation.
 struct rlk_program_page {
@@ -171,6 +213,8 @@ struct rlk_program_page {
     uint64_t seed[4];
     int32_t process, parent;
     uint32_t user, group;
+    /// Sets of signals: those that have a handler, those that are ignored, and those that any thread may receive.
+    uint64_t handled, ignored, pending;
     char host_name[65];
     /// The folder of the program, with a slash at the end.
     char program_folder[4096];
@@ -220,6 +264,22 @@ enum rlk_pause rlk_run_program(
 
 /// Sets the answer to a thread's request, with the number of data bytes, and the size of the address.
 void rlk_answer_program(struct rlk_program_page *page, int slot, int64_t result, size_t count, size_t address_size);
+
+/// The way of a signal to a program, if not to the thread with a slot.
+enum rlk_signal_way { rlk_signal_is_ignored = -1, rlk_signal_is_blocked = -2, rlk_signal_ends_process = -3 };
+
+/// Gives a program a signal. Returns the slot of the thread that is to receive it, among the first ones, or an
+/// `rlk_signal_way`.
+int rlk_signal_program(struct rlk_program_page *page, int slots, int signal);
+
+/// Returns 1 if the thread with a slot is to receive a signal.
+int rlk_has_signal(const struct rlk_program_page *page, int slot);
+
+/// Returns the signals of a set that wait for the thread with a slot.
+uint64_t rlk_pending_signals(const struct rlk_program_page *page, int slot, uint64_t set);
+
+/// Takes a signal away that the thread with a slot has read.
+void rlk_take_signal(struct rlk_program_page *page, int slot, int signal);
 
 /// Kills a program and waits for its end. Returns the status as `waitpid` does.
 int rlk_kill_program(pid_t process);

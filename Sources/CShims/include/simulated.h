@@ -30,6 +30,14 @@ struct rlk_wait_limit {
     int64_t time;
 };
 
+/// The end of a wait for a signal.
+enum rlk_wait_end {
+    rlk_wait_was_signalled,
+    rlk_wait_limit_passed,
+    /// The thread's process or simulation ends.
+    rlk_wait_is_over
+};
+
 /// The end of a wait for a lock.
 enum rlk_lock_wait {
     /// A thread outside the simulation has the lock, so the caller has not waited.
@@ -46,14 +54,14 @@ struct rlk_simulated_calls {
     int64_t (*time)(enum rlk_clock clock);
     /// Sleeps until the clock shows a time.
     void (*sleep)(enum rlk_clock clock, int64_t time);
-    /// Sleeps in the same way, but not beyond the end of the thread's process or simulation; returns 0 if that has come.
-    int (*sleep_at_most)(enum rlk_clock clock, int64_t time);
     /// Makes signals at the address with one of these bits count from now on, although the wait begins later.
     void (*begin_wait)(const void *address, uint32_t bits);
     /// Calls off a wait that is not needed after all.
     void (*call_off_wait)(void);
     /// Waits until the address is signalled or the clock shows a time; returns whether it was signalled.
     int (*wait_until)(enum rlk_clock clock, int64_t time);
+    /// Waits in the same way, but not beyond the end of the thread's process or simulation.
+    enum rlk_wait_end (*wait_at_most)(enum rlk_clock clock, int64_t time);
     /// Waits until the address is signalled.
     void (*wait)(enum rlk_awaited awaited);
     /// Waits until a lock signals one of the bits, or a limit, if there is one, has passed. Called also on threads of a

@@ -13,6 +13,10 @@ extension Process {
             ![.stop, .terminalStop, .backgroundRead, .backgroundWrite].contains(signal),
             "\(signal) would stop the process, which is not simulated; crash the host, or cut its links")
         machine.note("\(signal) to process \(processIdentifier)")
+        if let program {
+            if signal == .kill || !program.take(signal) { end(by: signal) }
+            return
+        }
         let isHarmless = ignoredSignals.contains(signal) || [SIGCHLD, SIGURG, SIGWINCH, SIGCONT].contains(number)
         if signal == .kill || !(deliver(signal) || isHarmless) { end(by: signal) }
     }
@@ -64,6 +68,11 @@ extension Process {
         let allowed = targets.filter(maySignal)
         for target in allowed { target.take(signal) }
         return targets.isEmpty ? failure(ESRCH) : allowed.isEmpty ? failure(EPERM) : 0
+    }
+
+    /// Returns `true` if there is a process with a number, or in the group of a negative one.
+    func exists(_ identifier: Int32) -> Bool {
+        machine.processes.contains { identifier < 0 ? $0.group == -identifier : $0.processIdentifier == identifier }
     }
 
     private func maySignal(_ target: Process) -> Bool { user.isRoot || user.identifier == target.user.identifier }

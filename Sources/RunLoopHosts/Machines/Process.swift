@@ -169,6 +169,8 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
 /// A process of the system in which a program of the system runs.
 protocol RunningProgram: AnyObject {
+    /// Takes a signal. Returns `false` if the signal ends the program.
+    func take(_ signal: Signal) -> Bool
     /// Ends the process of the system, if it still runs.
     func end()
 }

@@ -103,10 +103,11 @@ extension SystemProgram {
             guard waits, result == -Int64(EAGAIN) else { return result }
             // A target may be ready and yet refuse, as a stream with less room than a call needs.
             var mayTry = false
-            rest(request.slot, for: -1, at: [target]) {
+            let waited = rest(request.slot, for: -1, at: [target]) {
                 defer { mayTry = true }
                 return mayTry || !(target.readiness ?? events).isDisjoint(with: events)
             }
+            guard waited == 0 else { return waited }
         }
     }
 
@@ -120,7 +121,8 @@ extension SystemProgram {
             written += Int(result)
             return -Int64(EAGAIN)
         }
-        return written > 0 && (result == -Int64(EAGAIN) || result >= 0) ? Int64(written) + max(0, result) : result
+        let isPart = result == -Int64(EAGAIN) || result == -Int64(EINTR)
+        return written > 0 && (isPart || result >= 0) ? Int64(written) + max(0, result) : result
     }
 
     private func writeOnce(_ bytes: UnsafeRawBufferPointer, _ request: Request, _ target: OpenDescription) -> Int64 {
@@ -186,8 +188,10 @@ extension SystemProgram {
         guard let address = request.address else { return -Int64(EINVAL) }
         let descriptor = descriptor(request)
         let first = result(process.connect(descriptor, to: address))
-        guard target.blocks, first == -Int64(EINPROGRESS) else { return first }
-        rest(request.slot, for: -1, at: [target]) { target.readiness?.contains(.writable) == true }
+        // A call that a signal has interrupted may be made again.
+        guard target.blocks, [-Int64(EINPROGRESS), -Int64(EALREADY)].contains(first) else { return first }
+        let waited = rest(request.slot, for: -1, at: [target]) { target.readiness?.contains(.writable) == true }
+        guard waited == 0 else { return waited }
         return -Int64(process.option(descriptor, SOL_SOCKET, SO_ERROR) ?? 0)
     }
 
@@ -230,7 +234,8 @@ extension SystemProgram {
     private func awaitSet(_ request: Request, _ target: OpenDescription) -> Int64 {
         guard let set = target as? EventSet else { return -Int64(EINVAL) }
         let (_, most, length, _) = request.arguments
-        rest(request.slot, for: length, at: [set]) { set.readiness == .readable }
+        let waited = rest(request.slot, for: length, at: [set]) { set.readiness == .readable }
+        guard waited != -Int64(EINTR) else { return waited }
         let events = set.take(Int(most))
         events.withUnsafeBytes { request.set($0) }
         return Int64(events.count)
@@ -246,7 +251,8 @@ extension SystemProgram {
             }
             return requests.count { $0.revents != 0 }
         }
-        rest(request.slot, for: request.arguments.1, at: targets.compactMap(\.self)) { look() > 0 }
+        let waited = rest(request.slot, for: request.arguments.1, at: targets.compactMap(\.self)) { look() > 0 }
+        guard waited != -Int64(EINTR) else { return waited }
         let found = look()
         requests.withUnsafeBytes { request.set($0) }
         return Int64(found)

@@ -19,7 +19,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     private let path: String
     /// The path and the arguments.
     private(set) var commandLine: [String] = []
-    private let page: UnsafeMutablePointer<rlk_program_page>
+    let page: UnsafeMutablePointer<rlk_program_page>
     /// The descriptor of the page's memory; `nil` once that has gone.
     private var memory: Int32?
     /// The number of the system's process; 0 once it has ended.
@@ -29,25 +29,19 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     private var servers: [Int32: LoopThread?] = [0: nil]
     /// The slots that were used by threads that have ended.
     private var freeSlots: [Int32] = []
-    private var slotCount: Int32 = 1
+    private(set) var slotCount: Int32 = 1
     /// The number of threads ever begun, besides the main one.
     private var threadCount = 0
     /// The beginnings of lines that the program has written to its standard streams.
     private var unfinished: [(stream: StandardStream, line: [UInt8])] = []
-    /// A number that distinguishes the program's addresses from those of others.
-    private let space: UInt
-
-    /// The number of programs started so far.
-    private static let count = Locked<UInt>(0)
+    /// The threads that wait at words of the program's memory, in the order in which they began.
+    private var waits: [(slot: Int32, word: Int64, bits: UInt32)] = []
+    /// The next SIGALRM.
+    var alarm: Alarm?
 
     /// Prepares a program; its process starts with ``run(_:)``.
     init(_ path: String, of process: Process, seededBy numbers: RunLoop.RandomNumbers) throws {
         (self.path, self.process) = (path, process)
-        space = Self.count.withLock { count in
-            count += 1
-            // Above the addresses of a program.
-            return (count & 0xffff) << 48
-        }
         var memory: Int32 = -1
         guard let page = rlk_make_program(&memory) else { throw SystemError("make memory for \(path)", errno: errno) }
         (self.page, self.memory) = (page, memory)
@@ -90,6 +84,8 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
 
     /// Kills the process of the system, if it still runs.
     func end() {
+        alarm?.next.callOff()
+        alarm = nil
         guard system != 0 else { return }
         for (stream, line) in unfinished where !line.isEmpty { line.withUnsafeBytes { _ = stream.write($0) } }
         unfinished = []
@@ -151,7 +147,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         freeSlots.append(slot)
         if servers.isEmpty { return process.end(with: 0) }
         // The process lives on without its main thread.
-        if slot == 0 { _ = rest(at: 0, bits: .max, until: nil) }
+        if slot == 0 { _ = rest(slot, until: nil) { false } }
     }
 
     /// The calls that a simulation answers, made by its calling thread.
@@ -169,16 +165,19 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         let (first, second, third, fourth) = request.arguments
         let bits = UInt32(truncatingIfNeeded: second)
         switch request.kind {
-        case rlk_request_sleep: return sleep(until: second, of: rlk_clock(UInt32(first)))
-        case rlk_request_wait:
-            return rest(at: UInt(first), bits: bits, until: third < 0 ? nil : (rlk_clock(UInt32(third)), fourth))
-        case rlk_request_signal:
-            return Int64(calls.signal(address(UInt(first)), bits, Int32(clamping: third)))
+        case rlk_request_sleep:
+            let result = rest(request.slot, until: Limit(first, second)) { false }
+            return result == -Int64(ETIMEDOUT) ? 0 : result
+        case rlk_request_wait: return wait(request.slot, at: first, bits, until: Limit(third, fourth))
+        case rlk_request_wake: return wake(at: first, bits, atMost: Int(third))
         case rlk_request_rest:
-            let rest = process.machine.network.simulation.restAfterSteps() ?? .zero
-            return sleep(until: clocks[0] + rest.nanoseconds, of: rlk_clock_monotonic)
+            let length = process.machine.network.simulation.restAfterSteps() ?? .zero
+            _ = rest(request.slot, until: Limit(rlk_clock_monotonic, clocks[0] + length.nanoseconds)) { false }
         case rlk_request_begin_thread: return beginThread()
         case rlk_request_end: process.end(with: Int32(first))
+        case rlk_request_end_by_signal, rlk_request_kill, rlk_request_interrupt, rlk_request_set_alarm,
+            rlk_request_signals, rlk_request_change_signals:
+            return answerSignal(request)
         case rlk_request_escape: request.text.withCString { calls.escape($0) }
         default: return answerDescriptor(request)
         }
@@ -205,52 +204,78 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
 
     // MARK: Rests
 
-    /// Sleeps until a clock shows a time. Ends the program if its process or the simulation ends first.
-    private func sleep(until time: Int64, of clock: rlk_clock) -> Int64 {
-        if calls.sleep_at_most(clock, time) == 0 { end() }
-        return 0
-    }
+    /// The time that a clock shows at the end of a rest.
+    struct Limit {
+        let clock: rlk_clock
+        let time: Int64
 
-    /// An address of the program, as one that no other has.
-    private func address(_ address: UInt) -> UnsafeRawPointer { UnsafeRawPointer(bitPattern: space ^ address)! }
-
-    /// Rests until the address is signalled.
-    private func rest(at place: UInt, bits: UInt32, until limit: (clock: rlk_clock, time: Int64)?) -> Int64 {
-        calls.begin_wait(address(place), bits)
-        return rest(until: limit) ? 0 : -Int64(ETIMEDOUT)
-    }
-
-    /// Ends a wait that has begun.
-    ///
-    /// - Returns: `true` if the signal came.
-    private func rest(until limit: (clock: rlk_clock, time: Int64)?) -> Bool {
-        guard let limit else {
-            calls.wait(rlk_awaits_program)
-            return true
+        init(_ clock: rlk_clock, _ time: Int64) {
+            (self.clock, self.time) = (clock, time)
         }
-        if calls.wait_until(limit.clock, limit.time) != 0 { return true }
-        // The process or the simulation may have ended meanwhile.
-        _ = sleep(until: 0, of: rlk_clock_monotonic)
-        return false
+
+        /// The limit of a request; `nil` for a clock below zero.
+        init?(_ clock: Int64, _ time: Int64) {
+            guard clock >= 0 else { return nil }
+            self.init(rlk_clock(UInt32(clock)), time)
+        }
+    }
+
+    /// The place at which a thread rests.
+    private func place(of slot: Int32) -> UnsafeRawPointer { UnsafeRawPointer(page) + Int(slot) }
+
+    /// Has a thread that rests look around.
+    func wake(_ slot: Int32) { _ = calls.signal(place(of: slot), .max, 1) }
+
+    /// Rests until a condition holds. It is looked at when the thread is woken.
+    ///
+    /// - Returns: 0, or a negative error number: `ETIMEDOUT`, or `EINTR` for a signal.
+    private func rest(_ slot: Int32, until limit: Limit?, isMet: () -> Bool) -> Int64 {
+        while !isMet() {
+            guard rlk_has_signal(page, slot) == 0 else { return -Int64(EINTR) }
+            calls.begin_wait(place(of: slot), .max)
+            guard let limit else {
+                calls.wait(rlk_awaits_program)
+                continue
+            }
+            switch calls.wait_at_most(limit.clock, limit.time) {
+            case rlk_wait_was_signalled: break
+            case rlk_wait_limit_passed: return -Int64(ETIMEDOUT)
+            default:
+                end()
+                return -Int64(ETIMEDOUT)
+            }
+        }
+        return 0
     }
 
     /// Rests until a condition holds that depends on the readiness of some targets.
     ///
     /// - Parameter length: the longest rest in nanoseconds; below zero for no limit.
-    func rest(_ slot: Int32, for length: Int64, at targets: [OpenDescription], until isMet: () -> Bool) {
-        guard !isMet(), length != 0 else { return }
-        let limit = length < 0 ? nil : (rlk_clock_monotonic, clocks[0] &+ length)
-        // No word of the program is below the first page.
-        let place = address(UInt(slot) + 1)
+    /// - Returns: 0, or a negative error number, as above.
+    func rest(_ slot: Int32, for length: Int64, at targets: [OpenDescription], until isMet: () -> Bool) -> Int64 {
+        guard length != 0 else { return isMet() ? 0 : -Int64(ETIMEDOUT) }
         let owner = Waiter()
-        for target in targets {
-            target.addObserver(owner) { _ = rlk_installed_calls().pointee.signal(place, .max, 1) }
-        }
+        for target in targets { target.addObserver(owner) { [unowned self] in wake(slot) } }
         defer { for target in targets { target.removeObserver(owner) } }
-        while true {
-            calls.begin_wait(place, .max)
-            guard rest(until: limit), !isMet() else { return }
-        }
+        let limit = length < 0 ? nil : Limit(rlk_clock_monotonic, clocks[0] &+ length)
+        return rest(slot, until: limit, isMet: isMet)
+    }
+
+    /// Waits at a word of the program's memory.
+    private func wait(_ slot: Int32, at word: Int64, _ bits: UInt32, until limit: Limit?) -> Int64 {
+        waits.append((slot, word, bits))
+        defer { waits.removeAll { $0.slot == slot } }
+        return rest(slot, until: limit) { !waits.contains { $0.slot == slot } }
+    }
+
+    /// Ends the first waits at a word for one of the bits.
+    ///
+    /// - Returns: the number of these waits.
+    private func wake(at word: Int64, _ bits: UInt32, atMost most: Int) -> Int64 {
+        let ended = waits.filter { $0.word == word && $0.bits & bits != 0 }.prefix(most)
+        waits.removeAll { wait in ended.contains { $0.slot == wait.slot } }
+        for wait in ended { wake(wait.slot) }
+        return Int64(ended.count)
     }
 
     private final class Waiter {}

@@ -15,6 +15,7 @@ extension Timeline {
                 guard thread.signalWaits == number else { return }
                 switch thread.rest {
                 case .until(_, wakeable: false), .signal: thread.begin(.woke)
+                case .until(_, wakeable: true): thread.isWoken = true
                 default: break
                 }
                 state.endOutsideWait()
@@ -38,6 +39,20 @@ extension Timeline {
         work(thread, until: date) { !AddressWaits.isWaiting(thread) }
         count(thread)
         return !AddressWaits.end(of: thread)
+    }
+
+    /// Makes the thread wait for its signal, but not beyond a date, or the end of its process or the simulation.
+    func waitForSignal(_ thread: Thread, atMostUntil date: RunLoop.Instant) -> rlk_wait_end {
+        var isOver = false
+        while !isOver, now < date, AddressWaits.isWaiting(thread) {
+            switch wait(thread, until: date) {
+            case .woke, .late: break
+            case .starved, .over: isOver = true
+            }
+        }
+        count(thread)
+        let wasWaiting = AddressWaits.end(of: thread)
+        return !wasWaiting ? rlk_wait_was_signalled : isOver ? rlk_wait_is_over : rlk_wait_limit_passed
     }
 
     /// The real time for which virtual time waits for the signal of a thread outside, if no other thread has anything

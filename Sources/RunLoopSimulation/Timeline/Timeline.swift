@@ -320,19 +320,6 @@ final class Timeline: Sendable {
         }
     }
 
-    /// Makes the thread sleep until `date`, or until its process or the simulation ends.
-    ///
-    /// - Returns: `false` if the process or the simulation ends.
-    func sleep(_ thread: Thread, until date: RunLoop.Instant) -> Bool {
-        repeat {
-            switch wait(thread, until: date) {
-            case .woke, .late: break
-            case .starved, .over: return false
-            }
-        } while now < date
-        return true
-    }
-
     /// Returns the rest of a task or thread that has taken many steps; `nil` if time has passed since as many steps
     /// before.
     ///
