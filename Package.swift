@@ -168,6 +168,7 @@ let targets: [Target] = [
     .executableTarget(
         name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
         path: "Tests/Minute", swiftSettings: strict),
+    .executableTarget(name: "Races", path: "Tests/Races", swiftSettings: strict),
     .executableTarget(
         name: "Links", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
         path: "Tests/Links", swiftSettings: strict),
@@ -206,7 +207,7 @@ let targets: [Target] = [
         name: "RunLoopExplorationTests",
         dependencies: [
             "RunLoopExploration", "RunLoopCore", "RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts",
-            "TestSupport",
+            "RunLoopPreload", "TestSupport", "Races",
         ],
         swiftSettings: strict),
     .testTarget(

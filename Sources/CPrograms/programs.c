@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,7 +61,7 @@ static int has_ended(pid_t process) {
 
 void rlk_set_facts(struct rlk_program_page *page, const struct rlk_program_facts *facts) {
     page->process = facts->process, page->parent = facts->parent;
-    page->user = facts->user, page->group = facts->group;
+    page->user = facts->user, page->group = facts->group, page->is_explored = facts->is_explored;
     strncpy(page->host_name, facts->host_name, sizeof page->host_name - 1);
     strncpy(page->program_folder, facts->folder, sizeof page->program_folder - 1);
     memcpy(page->seed, facts->seed, sizeof page->seed);
@@ -70,13 +71,10 @@ void rlk_set_facts(struct rlk_program_page *page, const struct rlk_program_facts
 static uint32_t wait_for_pause(struct rlk_slot *slot, pid_t process) {
     // A process that was killed makes no request.
     const struct timespec look = {.tv_nsec = 10000000};
-    const uint32_t awaited = rlk_turn_of_program | rlk_turn_is_awaited;
-    uint32_t turn = rlk_look_for_turn(slot, rlk_turn_of_program);
-    if (turn != rlk_turn_of_program) return turn;
-    if (!atomic_compare_exchange_strong(&slot->turn, &turn, awaited)) return turn;
-    while ((turn = atomic_load(&slot->turn)) == awaited) {
+    uint32_t turn;
+    while ((turn = atomic_load(&slot->turn)) == rlk_turn_of_program) {
         long status = syscall(SYS_futex, &slot->turn, FUTEX_WAIT, turn, &look, NULL, 0);
-        if (status != 0 && errno == ETIMEDOUT && has_ended(process)) return rlk_turn_of_program;
+        if (status != 0 && errno == ETIMEDOUT && has_ended(process)) return atomic_load(&slot->turn);
     }
     return turn;
 }
@@ -86,8 +84,8 @@ enum rlk_pause rlk_run_program(
     struct rlk_slot *slot = &page->slots[slot_number];
     unsigned *answers = rlk_set_simulated(NULL);
     memcpy(page->clocks, clocks, sizeof page->clocks);
-    if (atomic_exchange(&slot->turn, rlk_turn_of_program) & rlk_turn_is_awaited)
-        syscall(SYS_futex, &slot->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+    atomic_store(&slot->turn, rlk_turn_of_program);
+    syscall(SYS_futex, &slot->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
     uint32_t turn = wait_for_pause(slot, process);
     rlk_set_simulated(answers);
     if (turn == rlk_turn_over) return rlk_thread_has_ended;
@@ -116,6 +114,42 @@ int rlk_kill_program(pid_t process) {
     while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
     rlk_set_simulated(answers);
     return status;
+}
+
+// MARK: Locks
+
+const void *rlk_place_of(const struct rlk_program_page *page, int slot) { return &page->slots[slot]; }
+
+/// Reads a program's memory. Returns 0 if there is none at the address.
+static int read_memory(const struct rlk_program_page *page, uint64_t address, void *room, size_t size) {
+    struct iovec own = {room, size}, other = {(void *)(uintptr_t)address, size};
+    unsigned *answers = rlk_set_simulated(NULL);
+    long count = process_vm_readv(page->real_process, &own, 1, &other, 1, 0);
+    rlk_set_simulated(answers);
+    return count == (long)size;
+}
+
+int rlk_find_slot_of_holder(const struct rlk_program_page *page, int slot) {
+    const uint64_t address = page->slots[slot].holder;
+    uint32_t holder = 0;
+    if (address == 0 || !read_memory(page, address, &holder, sizeof holder)) return -1;
+    holder &= FUTEX_TID_MASK;
+    for (int index = 0; index < rlk_most_threads; index++)
+        if (holder != 0 && (uint32_t)page->slots[index].number == holder) return index;
+    return -1;
+}
+
+const char *rlk_name_of(const struct rlk_program_page *page, int slot) { return page->slots[slot].name; }
+
+int rlk_find_callers(const struct rlk_program_page *page, int slot, uintptr_t *addresses, int room) {
+    struct { uint64_t next, caller; } frame;
+    uint64_t address = page->slots[slot].frame;
+    int count = 0;
+    for (; count < room && address != 0 && read_memory(page, address, &frame, sizeof frame); count++) {
+        addresses[count] = frame.caller - page->distance;
+        address = frame.next > address ? frame.next : 0;
+    }
+    return count;
 }
 
 // MARK: Signals

@@ -93,7 +93,7 @@ public final class SimulatedHost: Sendable {
         if state.lives > 1 { machine.network.simulation.meet(.hostStartedAgain) }
         state.process = process
         process.endHandler = { [self] in hasEnded($0) }
-        process.crashHandler = { [self] in noteFailure(Crash(signal: $0)) }
+        process.failureHandler = { [self] in noteFailure($0) }
         process.start(named: name, life: state.lives) { [self] loop in
             do {
                 guard let status = try program(loop, process) else { return }
@@ -244,7 +244,7 @@ public final class SimulatedHost: Sendable {
 }
 
 /// The end of a program of the system by a signal of its own.
-private struct Crash: Error, CustomStringConvertible {
+struct Crash: Error, CustomStringConvertible {
     let signal: Signal
 
     var description: String { "crashed with \(signal)" }

@@ -102,6 +102,12 @@ static long pass(const struct call *call) {
 static long set_name_or_pass(const struct call *call) {
     switch (call->a) {
         case PR_SET_PDEATHSIG: return 0;
+        case PR_SET_NAME: {
+            struct rlk_slot *slot = own_slot();
+            for (size_t index = 0; index + 1 < sizeof slot->name; index++)
+                if (!(slot->name[index] = ((const char *)call->b)[index])) break;
+            return pass(call);
+        }
         // Another dispatch of calls, or counters of the processor.
         case 59: return -EINVAL;
         default: return pass(call);

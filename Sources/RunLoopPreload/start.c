@@ -180,6 +180,10 @@ static void begin_with_values(void) {
     kernel(SYS_close, file, 0, 0, 0, 0, 0);
     for (long index = 0; (index + 1) * (long)sizeof *values <= size; index++) {
         if (values[index].a_type == AT_SYSINFO_EHDR) replace_in((char *)values[index].a_un.a_val);
+        if (values[index].a_type == AT_PHDR) {
+            const ElfW(Phdr) *segments = (const void *)values[index].a_un.a_val;
+            if (segments->p_type == PT_PHDR) page->distance = values[index].a_un.a_val - segments->p_vaddr;
+        }
         // Some take the seed of their chance from here.
         if (values[index].a_type == AT_RANDOM) fill_with_chance((void *)values[index].a_un.a_val, 16);
     }
@@ -212,6 +216,7 @@ static void set_first_number(void) {
     enum { get_address = 40 };
     struct rlk_slot *slot = own_slot();
     slot->number = page->process;
+    page->real_process = kernel(SYS_getpid, 0, 0, 0, 0, 0, 0);
     slot->real_number = kernel(SYS_gettid, 0, 0, 0, 0, 0, 0);
     int32_t *word = NULL;
     if (kernel(SYS_prctl, get_address, (long)&word, 0, 0, 0, 0) == 0 && word) *word = slot->number;

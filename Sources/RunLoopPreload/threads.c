@@ -16,18 +16,17 @@ int has_threads(void) { return threads > 0; }
 // MARK: Turns
 
 void await_turn(struct rlk_slot *slot) {
-    const uint32_t awaited = rlk_turn_of_simulation | rlk_turn_is_awaited;
-    uint32_t turn = rlk_look_for_turn(slot, rlk_turn_of_simulation);
-    if (turn != rlk_turn_of_simulation || !atomic_compare_exchange_strong(&slot->turn, &turn, awaited)) return;
-    while (atomic_load(&slot->turn) == awaited) kernel(SYS_futex, (long)&slot->turn, FUTEX_WAIT, awaited, 0, 0, 0);
+    uint32_t turn;
+    while ((turn = atomic_load(&slot->turn)) != rlk_turn_of_program)
+        kernel(SYS_futex, (long)&slot->turn, FUTEX_WAIT, turn, 0, 0, 0);
 }
 
 long ask(enum rlk_request request, int64_t a, int64_t b, int64_t c, int64_t d) {
     struct rlk_slot *slot = own_slot();
     slot->request = request;
     slot->arguments[0] = a, slot->arguments[1] = b, slot->arguments[2] = c, slot->arguments[3] = d;
-    if (atomic_exchange(&slot->turn, rlk_turn_of_simulation) & rlk_turn_is_awaited)
-        kernel(SYS_futex, (long)&slot->turn, FUTEX_WAKE, 1, 0, 0, 0);
+    atomic_store(&slot->turn, rlk_turn_of_simulation);
+    kernel(SYS_futex, (long)&slot->turn, FUTEX_WAKE, 1, 0, 0, 0);
     await_turn(slot);
     return slot->result;
 }
@@ -81,7 +80,10 @@ static long lock_at(uint32_t *word, const struct timespec *time, enum rlk_clock 
             continue;
         }
         if (!(value & FUTEX_WAITERS) && !replace(word, value, value | FUTEX_WAITERS)) continue;
+        if (!time) own_slot()->holder = (uintptr_t)word;
+        own_slot()->frame = 0;
         long result = wait_for_wake(word, ~0u, time != NULL, clock, time ? nanoseconds(time) : 0);
+        own_slot()->holder = 0;
         if (result != 0) return result;
         // More threads may wait until this one gives the lock back.
         others = FUTEX_WAITERS;
@@ -200,11 +202,11 @@ long begin_thread(const struct call *call) {
     if (index < 0) return index;
     struct rlk_slot *slot = &page->slots[index];
     slot->number = page->process + ++threads;
-    atomic_store(&slot->turn, rlk_turn_of_simulation);
     for (size_t register_number = 0; register_number < sizeof order / sizeof *order; register_number++)
         slot->registers[register_number] = call->context->uc_mcontext.gregs[order[register_number]];
     memcpy(&slot->blocked, &call->context->uc_sigmask, 8);
-    slot->awaited = slot->pending = 0;
+    slot->awaited = slot->pending = slot->holder = slot->frame = 0;
+    slot->name[0] = 0;
     slot->end_word = arguments.flags & CLONE_CHILD_CLEARTID ? (uint32_t *)arguments.child_tid : NULL;
     long result = make_thread(call->number, call->a, call->b, call->c, call->d, call->e, slot);
     if (result < 0) return result;

@@ -116,6 +116,16 @@ extension Simulation {
         timeline.reach(place, driver.thread)
     }
 
+    /// `true` if the order of everything is chosen, wherever it is open.
+    @_spi(Ports) public var isExplored: Bool { timeline.schedule != nil }
+
+    /// Lets another thread that has something to do go first, if the simulation is explored and chooses that.
+    @_spi(Ports) public func giveWay() {
+        guard isExplored, let driver = RunLoop.installed?.virtualDriver, driver.timeline === timeline
+        else { return }
+        timeline.giveWay(driver.thread)
+    }
+
     /// Returns the fault of a machine that happens here in an explored simulation; zero for none. See `Schedule.fault`.
     @_spi(Ports) public func fault(
         _ what: String, of kind: String, atMost most: Int, among count: Int = 2, on machine: String,

@@ -24,6 +24,8 @@ enum rlk_request {
     rlk_request_wake,
     /// Rests because much was done at one moment.
     rlk_request_rest,
+    /// Lets another thread go first, if the simulation chooses that.
+    rlk_request_place,
     /// Returns the number of the slot for a thread that is about to begin; `EAGAIN` if there are too many.
     rlk_request_begin_thread,
     /// Tells of the end of the thread.
@@ -156,8 +158,6 @@ enum rlk_turn {
     rlk_turn_of_program,
     /// The program's thread has ended.
     rlk_turn_over,
-    /// Added to the first two while the side that has not the turn waits in the kernel.
-    rlk_turn_is_awaited = 4,
 };
 
 /// The set that a signal alone makes, as the kernel has sets.
@@ -189,21 +189,13 @@ struct rlk_slot {
     /// The following are sets of signals: those that the thread blocks, those that it waits for, and those that it is to
     /// receive.
     uint64_t blocked, awaited, pending;
+    /// The address of the number of the thread that holds the lock for which this one waits, and that of its caller's
+    /// frame; 0 if it waits for none, or the caller is not known.
+    uint64_t holder, frame;
+    /// The name that the thread has given itself.
+    char name[16];
     char data[rlk_most_bytes];
 };
-
-/// Looks at a slot's turn for a few microseconds, in which most requests are answered if there is a second processor.
-/// Returns the turn.
-static inline uint32_t rlk_look_for_turn(struct rlk_slot *slot, uint32_t present) {
-    enum { looks = 200 };
-    uint32_t turn;
-    for (int count = 0; (turn = atomic_load(&slot->turn)) == present && count < looks; count++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
-    return turn;
-}
 
 /// The memory that a program shares with the simulation.
 struct rlk_program_page {
@@ -212,7 +204,13 @@ struct rlk_program_page {
     /// The seed of the process's random numbers.
     uint64_t seed[4];
     int32_t process, parent;
+    /// The number of the process for the kernel.
+    int32_t real_process;
+    /// The distance of the program in memory from its place according to its file.
+    uint64_t distance;
     uint32_t user, group;
+    /// 1 if the simulation is explored.
+    uint32_t is_explored;
     /// Sets of signals: those that have a handler, those that are ignored, and those that any thread may receive.
     uint64_t handled, ignored, pending;
     char host_name[65];
@@ -236,7 +234,7 @@ int rlk_start_program(
 /// The facts about a process that stay as they are, and the seed of its random numbers.
 struct rlk_program_facts {
     int32_t process, parent;
-    uint32_t user, group;
+    uint32_t user, group, is_explored;
     const char *host_name;
     /// The folder of the program, with a slash at the end.
     const char *folder;
@@ -244,6 +242,20 @@ struct rlk_program_facts {
 };
 
 void rlk_set_facts(struct rlk_program_page *page, const struct rlk_program_facts *facts);
+
+/// The place of a slot, at which its thread rests.
+const void *rlk_place_of(const struct rlk_program_page *page, int slot);
+
+/// Finds the slot of the thread that holds the lock for which the thread with a slot waits; -1 if it waits for none, or the
+/// holder is not known.
+int rlk_find_slot_of_holder(const struct rlk_program_page *page, int slot);
+
+/// The name that the thread with a slot has given itself; empty if it has none.
+const char *rlk_name_of(const struct rlk_program_page *page, int slot);
+
+/// Finds the instructions behind the calls that led to the wait for a lock, as addresses of the program's file, if the
+/// callers keep frames. Returns their number.
+int rlk_find_callers(const struct rlk_program_page *page, int slot, uintptr_t *addresses, int room);
 
 /// A thread's request. The data stay where they are until the next one.
 struct rlk_asked {

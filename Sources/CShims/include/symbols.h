@@ -8,4 +8,8 @@
 /// Swift's takes seconds. The name stays forever.
 const char *rlk_find_function(uintptr_t address);
 
+/// Returns the name of the function at an address of a program's file, in words if it is one of Swift's; NULL in the same
+/// cases. The caller frees it.
+char *rlk_describe_function_in(const char *path, uintptr_t address);
+
 #endif

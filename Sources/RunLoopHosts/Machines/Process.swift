@@ -45,8 +45,8 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     private var view: SimulatedProcess?
     /// The process of the system, if a program of the system runs in this one.
     var program: (any RunningProgram)?
-    /// Called when a signal of its own, such as SIGSEGV, ends the process of the system.
-    var crashHandler: ((Signal) -> Void)?
+    /// Called when a fault of its own, such as SIGSEGV, ends the process of the system, or stops it for ever.
+    var failureHandler: ((any Error) -> Void)?
 
     /// - Parameters:
     ///   - identifier: the number; `nil` for the next one of the machine.

@@ -48,7 +48,7 @@ extension SystemProgram {
 
     /// Ends the process by a signal; with one of its own, that is a crash.
     private func end(by signal: Signal, isOwn: Bool) {
-        if isOwn { process.crashHandler?(signal) }
+        if isOwn { process.failureHandler?(Crash(signal: signal)) }
         process.end(by: signal)
     }
 

@@ -16,7 +16,7 @@ internal import Glibc
 /// Unchecked and not locked: used only by the thread whose turn it is.
 final class SystemProgram: RunningProgram, @unchecked Sendable {
     unowned let process: Process
-    private let path: String
+    let path: String
     /// The path and the arguments.
     private(set) var commandLine: [String] = []
     let page: UnsafeMutablePointer<rlk_program_page>
@@ -32,6 +32,8 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     private(set) var slotCount: Int32 = 1
     /// The number of threads ever begun, besides the main one.
     private var threadCount = 0
+    /// The numbers of the present ones, by their slots.
+    private(set) var numbers: [Int32: Int] = [:]
     /// The beginnings of lines that the program has written to its standard streams.
     private var unfinished: [(stream: StandardStream, line: [UInt8])] = []
     /// The threads that wait at words of the program's memory, in the order in which they began.
@@ -49,7 +51,8 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         (Directories.parent(of: path) + "/").withCString { folder in
             var facts = rlk_program_facts(
                 process: process.processIdentifier, parent: 1, user: process.user.identifier, group: process.user.group,
-                host_name: process.machine.cName, folder: folder, seed: seed)
+                is_explored: process.machine.network.simulation.isExplored ? 1 : 0, host_name: process.machine.cName,
+                folder: folder, seed: seed)
             rlk_set_facts(page, &facts)
         }
     }
@@ -106,7 +109,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         empty()
         let signal = status & 0x7f
         guard signal != 0 else { return process.end(with: status >> 8 & 0xff) }
-        process.crashHandler?(Signal(rawValue: signal))
+        process.failureHandler?(Crash(signal: Signal(rawValue: signal)))
         process.end(by: Signal(rawValue: signal))
     }
 
@@ -132,6 +135,10 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
             switch rlk_run_program(page, slot, system, clocks, &asked) {
             case rlk_thread_asks:
                 let request = Request(asked, slot)
+                // A thread that waits at a word has looked at it, and no other may change it before the wait begins.
+                if servers.count > 1, request.kind != rlk_request_wait {
+                    process.machine.network.simulation.giveWay()
+                }
                 let result = answer(request)
                 rlk_answer_program(page, slot, result, request.count, request.addressSize)
             case rlk_thread_has_ended:
@@ -173,6 +180,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         case rlk_request_rest:
             let length = process.machine.network.simulation.restAfterSteps() ?? .zero
             _ = rest(request.slot, until: Limit(rlk_clock_monotonic, clocks[0] + length.nanoseconds)) { false }
+        case rlk_request_place: break
         case rlk_request_begin_thread: return beginThread()
         case rlk_request_end: process.end(with: Int32(first))
         case rlk_request_end_by_signal, rlk_request_kill, rlk_request_interrupt, rlk_request_set_alarm,
@@ -192,6 +200,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         }
         slotCount = max(slotCount, slot + 1)
         threadCount += 1
+        numbers[slot] = threadCount
         do {
             servers[slot] = try LoopThread(starting: "thread \(threadCount)", in: RunLoop.currentWorld) {
                 [self] loop in
@@ -221,7 +230,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     }
 
     /// The place at which a thread rests.
-    private func place(of slot: Int32) -> UnsafeRawPointer { UnsafeRawPointer(page) + Int(slot) }
+    private func place(of slot: Int32) -> UnsafeRawPointer { rlk_place_of(page, slot) }
 
     /// Has a thread that rests look around.
     func wake(_ slot: Int32) { _ = calls.signal(place(of: slot), .max, 1) }
@@ -264,6 +273,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     /// Waits at a word of the program's memory.
     private func wait(_ slot: Int32, at word: Int64, _ bits: UInt32, until limit: Limit?) -> Int64 {
         waits.append((slot, word, bits))
+        if limit == nil { findDeadlock(from: slot) }
         defer { waits.removeAll { $0.slot == slot } }
         return rest(slot, until: limit) { !waits.contains { $0.slot == slot } }
     }
