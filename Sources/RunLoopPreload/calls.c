@@ -32,6 +32,16 @@ static size_t append(char *text, size_t length, const char *more) {
     return length;
 }
 
+/// Marks a moment that a test must meet in one run or another. Programs declare it as weak, and call it if it is there.
+__attribute__((visibility("default"))) void runloopkit_sometimes(const char *mark) {
+    if (!page) return;
+    struct rlk_slot *slot = own_slot();
+    size_t length = strlen(mark);
+    slot->count = length < rlk_most_bytes ? length : rlk_most_bytes;
+    memcpy(slot->data, mark, slot->count);
+    ask(rlk_request_mark, 0, 0, 0, 0);
+}
+
 static size_t append_number(char *text, size_t length, long number) {
     char digits[24];
     int count = 0;

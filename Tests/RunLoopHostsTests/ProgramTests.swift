@@ -190,6 +190,16 @@ struct ProgramTests {
         #expect(run.escapes.count == 1 && run.escapes.first?.hasPrefix("host starts a process") == true, "\(run)")
     }
 
+    @Test("marks moments that a test must meet")
+    func marks() {
+        let script = "import ctypes; ctypes.CDLL(None).runloopkit_sometimes(b'a retry')"
+        withSimulation { simulation in
+            SimulatedNetwork(simulation).addProgram("host", at: Self.python, arguments: ["-c", script])
+            simulation.advance(by: .seconds(1))
+            #expect(simulation.marks["a retry"] == 1)
+        }
+    }
+
     @Test("that does not exist is a fault of the simulation")
     func missing() {
         let failure = #expect(throws: Simulation.HostError.self) {

@@ -47,6 +47,8 @@ enum rlk_request {
     rlk_request_change_signals,
     /// Notes the text as an escape.
     rlk_request_escape,
+    /// Marks a moment, with the name in the data.
+    rlk_request_mark,
     // With a descriptor first: the directory of a relative path, which is in the data.
 
     /// Opens a file, with the system's flags.

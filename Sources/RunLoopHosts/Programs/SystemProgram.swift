@@ -187,6 +187,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
             rlk_request_signals, rlk_request_change_signals:
             return answerSignal(request)
         case rlk_request_escape: request.text.withCString { calls.escape($0) }
+        case rlk_request_mark: process.machine.network.simulation.sometimes(request.text)
         default: return answerDescriptor(request)
         }
         return 0
