@@ -61,8 +61,8 @@ extension HTTPClient {
                 switch loss {
                 case .cut: .closed
                 case .broken(let code): .brokenWebSocket(code)
-                case .limit(.unreadBytes): .unreadBytes
-                case .silent, .limit: .stallTime
+                case .unread: .unreadBytes
+                case .silent, .stalled: .stallTime
                 }
         }
     }

@@ -110,11 +110,12 @@ final class WebSocketDial {
             else {
                 throw HandshakeError("it has chosen a subprotocol that was not offered")
             }
-            let socket = WebSocket(on: loop, isClient: true, subprotocol)
             let terms = WebSocketTerms(
                 loop: loop, modes: modes, isClient: true, idleTime: options.idleTime, stallTime: options.stallTime,
-                messageBytes: options.messageBytes, unreadBytes: options.unreadBytes)
-            try channel.pipeline.syncOperations.addWebSocket(socket, terms)
+                messageBytes: options.messageBytes, unreadBytes: options.unreadBytes,
+                error: { HTTPClient.Failure($0) })
+            let socket = WebSocket(terms, subprotocol)
+            try channel.pipeline.syncOperations.addWebSocket(socket)
             finish(.success(socket))
         } catch {
             finish(.failure(.malformed(error)))

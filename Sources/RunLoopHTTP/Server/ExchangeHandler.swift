@@ -182,9 +182,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     func accept(_ socket: WebSocket, of exchange: HTTPExchange) -> Bool {
         guard self.exchange === exchange, let upgrade = upgrade.take() else { return false }
         (self.socket, exchange.status, isLast) = (socket, .switchingProtocols, true)
-        socket.ended = { [client, version] limit in
-            exchange.limit = limit
-            client.note(exchange, version, isCutOff: limit != nil)
+        socket.ended = { [client, version] loss in
+            exchange.limit = HTTPServer.Limit(loss)
+            client.note(exchange, version, isCutOff: exchange.limit != nil)
             exchange.cancelTask()
         }
         exchangeEnded(nil)
@@ -194,12 +194,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     /// Adds the handlers of a WebSocket, when the client has been told.
     func upgraded(_ channel: any Channel) throws {
-        guard let socket = socket.take() else { return }
-        let limits = client.settings.limits
-        let terms = WebSocketTerms(
-            loop: client.loop, modes: client.core.modes, isClient: false, idleTime: limits.idleTime,
-            stallTime: limits.stallTime, messageBytes: limits.messageBytes, unreadBytes: limits.unreadBytes)
-        try channel.pipeline.syncOperations.addWebSocket(socket, terms)
+        if let socket = socket.take() { try channel.pipeline.syncOperations.addWebSocket(socket) }
     }
 
     private func begin(_ head: HTTPRequestHead) {

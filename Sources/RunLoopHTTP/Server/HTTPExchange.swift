@@ -245,7 +245,7 @@ public final class HTTPExchange {
     public func acceptWebSocket(subprotocol: String? = nil) -> WebSocket? {
         guard let handler else { return nil }
         guard case .awaited = answer else { preconditionFailure("an exchange is answered twice; answer each once") }
-        let socket = WebSocket(on: loop, isClient: false, subprotocol)
+        let socket = WebSocket(client.webSocketTerms, subprotocol)
         if handler.accept(socket, of: self) { return socket }
         fail(
             HTTPServer.Refusal(

@@ -59,6 +59,15 @@ extension HTTPServer {
         case stallTime
         /// ``Limits/answerTime``
         case answerTime
+
+        /// Creates the limit at which a WebSocket was lost; `nil` if its client has reached none.
+        init?(_ loss: WebSocket.Loss?) {
+            switch loss {
+            case .unread: self = .unreadBytes
+            case .stalled: self = .stallTime
+            case .cut, .silent, .broken, nil: return nil
+            }
+        }
     }
 }
 #endif

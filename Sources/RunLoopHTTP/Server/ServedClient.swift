@@ -23,6 +23,15 @@ final class ServedClient {
         date = loop[HTTPDate.ofLoop]
     }
 
+    /// The terms of a connection that becomes a WebSocket.
+    var webSocketTerms: WebSocketTerms {
+        let limits = settings.limits
+        return WebSocketTerms(
+            loop: loop, modes: core.modes, isClient: false, idleTime: limits.idleTime, stallTime: limits.stallTime,
+            messageBytes: limits.messageBytes, unreadBytes: limits.unreadBytes,
+            error: { _ in HTTPServer.ExchangeError.closed })
+    }
+
     func report(_ error: any Error, _ request: HTTPRequest) {
         if let failed = settings.hooks.failed { return failed(error, request) }
         loop.trace?(.ignored("an error of an HTTP server without a hook for it: \(error)"))

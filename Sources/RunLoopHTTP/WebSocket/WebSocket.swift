@@ -45,13 +45,15 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol {
         case silent
         /// The peer has broken a rule, and was told this status.
         case broken(UInt16)
-        /// The peer has reached a limit.
-        case limit(HTTPServer.Limit)
+        /// The peer has not read ``WebSocketTerms/unreadBytes``.
+        case unread
+        /// The peer has read nothing for ``WebSocketTerms/stallTime``.
+        case stalled
     }
 
     /// The protocol within WebSocket on which both sides have agreed, such as `graphql-transport-ws`; `nil` if there is none.
     public let subprotocol: String?
-    private let isClient: Bool
+    let terms: WebSocketTerms
     /// The handler of the channel; `nil` before the peer has been told, and after the end.
     private var handler: WebSocketHandler?
     /// The calls that were made before the peer has been told.
@@ -65,10 +67,10 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol {
     /// The number of bytes of messages that wait for the program before the rest is left with the peer.
     private static let mostHeld = 128 * 1024
 
-    init(on loop: RunLoop, isClient: Bool, _ subprotocol: String?) {
-        (self.isClient, self.subprotocol) = (isClient, subprotocol)
-        inputWait = NamedWait(loop.remote, "waits for a message of a WebSocket")
-        outputWait = NamedWait(loop.remote, "waits until a peer has read a part of a WebSocket's messages")
+    init(_ terms: WebSocketTerms, _ subprotocol: String?) {
+        (self.terms, self.subprotocol) = (terms, subprotocol)
+        inputWait = NamedWait(terms.loop.remote, "waits for a message of a WebSocket")
+        outputWait = NamedWait(terms.loop.remote, "waits until a peer has read a part of a WebSocket's messages")
     }
 
     // MARK: Messages of the peer
@@ -83,7 +85,7 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol {
     public func next(isolation: isolated (any Actor)? = #isolation) async throws -> Message? {
         while messages.isEmpty {
             guard !isOver else {
-                if isClient, let loss { throw error(of: loss) }
+                if terms.isClient, let loss { throw terms.error(loss) }
                 return nil
             }
             try await inputWait.admit(for: "the messages of a WebSocket")
@@ -159,7 +161,7 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol {
             try await outputWait.admit(for: "the messages to a WebSocket")
             try await outputWait.wait()
         }
-        throw error(of: loss ?? .cut)
+        throw terms.error(loss ?? .cut)
     }
 
     /// Sends a text as ``send(_:)-(WebSocket.Message)`` does.
@@ -202,10 +204,6 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol {
     /// The reason for an end that is not the program's or the peer's close.
     private var loss: Loss?
 
-    private func error(of loss: Loss) -> any Error {
-        isClient ? HTTPClient.Failure(loss) : HTTPServer.ExchangeError.closed
-    }
-
     func begin(_ handler: WebSocketHandler) {
         self.handler = handler
         for body in early { body(handler) }
@@ -220,8 +218,8 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol {
         inputWait.end()
     }
 
-    /// Called when the connection has closed, with the limit that the peer has reached.
-    var ended: (HTTPServer.Limit?) -> Void = { _ in }
+    /// Called when the connection has closed, with the reason, if it is not the program's or the peer's close.
+    var ended: (Loss?) -> Void = { _ in }
 
     /// Ends the socket, whose connection has closed.
     func end() {
@@ -231,7 +229,7 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol {
         outputWait.end()
         let ended = ended
         self.ended = { _ in }
-        if case .limit(let limit) = loss { ended(limit) } else { ended(nil) }
+        ended(loss)
         reportEnd()
     }
 
@@ -239,7 +237,7 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol {
         guard hasEnded, !isDelivering, messages.isEmpty || receiveHandler == nil else { return }
         let closeHandler = closeHandler
         (receiveHandler, drainHandler, self.closeHandler) = (nil, nil, nil)
-        closeHandler?(self, loss.map(error))
+        closeHandler?(self, loss.map(terms.error))
     }
 }
 

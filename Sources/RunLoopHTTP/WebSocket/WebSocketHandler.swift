@@ -3,26 +3,16 @@ internal import NIOCore
 internal import NIOWebSocket
 internal import RunLoopKit
 
-/// The times and limits of a WebSocket, and its side.
-struct WebSocketTerms {
-    let loop: RunLoop
-    let modes: RunLoop.Modes
-    let isClient: Bool
-    let idleTime: Duration
-    let stallTime: Duration
-    let messageBytes: Int
-    let unreadBytes: Int
-}
-
 extension ChannelPipeline.SynchronousOperations {
     /// Adds the handlers of a WebSocket behind those that decode and encode its frames.
-    func addWebSocket(_ socket: WebSocket, _ terms: WebSocketTerms) throws {
+    func addWebSocket(_ socket: WebSocket) throws {
+        let terms = socket.terms
         try addHandlers([
             FrameRules(areMasked: !terms.isClient),
             NIOWebSocketFrameAggregator(
                 minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 1_024,
                 maxAccumulatedFrameSize: terms.messageBytes),
-            WebSocketHandler(terms, socket),
+            WebSocketHandler(socket),
         ])
     }
 }
@@ -45,8 +35,11 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private var owedPong: ByteBuffer?
     private let deadline: Deadline
 
-    init(_ terms: WebSocketTerms, _ socket: WebSocket) {
-        (self.terms, self.socket) = (terms, socket)
+    /// The time that a peer has to answer a close.
+    private static let closeTime = Duration.seconds(1)
+
+    init(_ socket: WebSocket) {
+        (self.socket, terms) = (socket, socket.terms)
         deadline = Deadline(on: terms.loop, inModes: terms.modes)
     }
 
@@ -118,7 +111,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
             flush()
             isWithinCall = false
         }
-        guard isWritable else { return drop(.limit(.unreadBytes)) }
+        guard isWritable else { return drop(.unread) }
         switch message {
         case .text(let text): write(.text, ByteBuffer(string: text))
         case .binary(let bytes): write(.binary, bytes)
@@ -191,7 +184,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         flush()
         isClosing = true
         socket.inputEnded(nil, isBroken ? .broken(UInt16(webSocketErrorCode: reason)) : nil)
-        deadline.set(after: ConnectionHandler.grace)
+        deadline.set(after: Self.closeTime)
         inputWasTaken()
     }
 
@@ -220,7 +213,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     /// Requests a sign of life, or closes if the previous one, or the peer's end, has not come.
     private func timeIsOver() {
-        guard isWritable || isClosing else { return drop(.limit(.stallTime)) }
+        guard isWritable || isClosing else { return drop(.stalled) }
         // A peer that is not read cannot answer.
         guard !isPinged || isReadHeld, !isClosing else { return drop(.silent) }
         isPinged = true
