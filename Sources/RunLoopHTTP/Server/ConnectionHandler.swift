@@ -183,13 +183,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
         deadline.pause()
     }
 
-    /// Gives bytes of an answer to the channel. The handlers between this one and the exchanges' do not see them.
-    func write(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
-        context?.write(wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
-    }
-
-    func flush() { context?.flush() }
-
     /// Notes that a request is complete and answered.
     func requestEnded() {
         guard state == .request else { return }
@@ -202,6 +195,37 @@ final class ConnectionHandler: ChannelDuplexHandler {
         guard state != .closing else { return }
         state = .upgraded
         deadline.cancel()
+    }
+
+    // MARK: Answers of HTTP/1.1
+
+    /// What has been written of answers, until it is given to the channel. The handlers between this one and the exchanges' do
+    /// not see it.
+    var output = AnswerBytes()
+
+    /// Writes a piece of a body, which is not empty.
+    func write(_ bytes: ByteBuffer) {
+        let (collected, piece) = output.write(bytes)
+        if let collected { pass(collected) }
+        if let piece { pass(piece) }
+    }
+
+    /// Gives the collected bytes to the channel.
+    func handOver() {
+        if let bytes = output.take() { pass(bytes) }
+    }
+
+    /// Sends what has been written.
+    ///
+    /// - Parameter promise: fulfilled when the client's system has all of it.
+    func flush(_ promise: EventLoopPromise<Void>? = nil) {
+        handOver()
+        if let promise { pass(ByteBuffer(), promise) }
+        context?.flush()
+    }
+
+    private func pass(_ bytes: ByteBuffer, _ promise: EventLoopPromise<Void>? = nil) {
+        context?.write(wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
     }
 
     // MARK: Streams of HTTP/2

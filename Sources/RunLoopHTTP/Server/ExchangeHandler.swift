@@ -14,20 +14,35 @@ internal import RunLoopTLS
 final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, BodyChannel {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = Never
-    typealias OutboundOut = HTTPServerResponsePart
 
     let client: ServedClient
     /// The connection of HTTP/1.1; `nil` for a stream of HTTP/2.
     private let connection: ConnectionHandler?
     private var context: ChannelHandlerContext?
-    private var exchange: HTTPExchange?
+
+    private enum Stage {
+        /// The next request is yet to come.
+        case idle
+        /// The head of a request without a body has come. The program is asked when its end has, too.
+        case head(HTTPExchange)
+        /// The program answers.
+        case open(HTTPExchange)
+        /// The answer has been written, and the rest of the request is forgotten.
+        case answered(HTTPExchange)
+        /// The exchange is over, and the end of its answer is about to be written.
+        case ending
+        /// Nothing more is served.
+        case over
+    }
+    private var stage = Stage.idle
     private var version = HTTPVersion.http1_1
+    private var early = EarlyInput()
+    private var upgrade = Upgrade.possible
+    private var drainTurn = DrainTurn()
     private var isReadWanted = false
     private var isFlushWanted = false
     /// The number of calls under way whose output is flushed at the end of the outermost.
     private var depth = 0
-    /// True if nothing more is served.
-    private var isLast = false
     private var lastProgress: RunLoop.Instant
     private let timeout: Deadline
 
@@ -45,7 +60,21 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         self.context = nil
         timeout.reached = nil
         timeout.cancel()
-        exchangeEnded(.closed)
+        end(.closed, then: .over)
+    }
+
+    /// The present exchange.
+    private var exchange: HTTPExchange? {
+        switch stage {
+        case .head(let exchange), .open(let exchange), .answered(let exchange): exchange
+        case .idle, .ending, .over: nil
+        }
+    }
+
+    private var output: AnswerOutput? { context.map { AnswerOutput(connection: connection, context: $0) } }
+
+    private var isOver: Bool {
+        if case .over = stage { true } else { false }
     }
 
     /// The TLS session below the connection.
@@ -56,86 +85,71 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let part = unwrapInboundIn(data)
         guard !keeps(.part(part)) else { return }
-        if case .head(let head) = part, isFirstHead, let connection {
-            isFirstHead = false
-            if head.headers.contains(name: "upgrade") {
-                return considerUpgrade(head, connection, context)
-            }
+        if case .head(let head) = part, let connection, upgrade.mayBegin(with: head) {
+            return considerUpgrade(head, connection, context)
         }
         receive(part)
     }
 
     private func receive(_ part: HTTPServerRequestPart) {
-        guard !isLast else { return }
+        guard !isOver else { return }
         depth += 1
         switch part {
-        // The head of a request that did not become a WebSocket comes when that is decided.
-        case .head where due == .head: due = .nothing
-        case .head(let head): begin(head)
+        case .head(let head): if !upgrade.wasDeclined() { begin(head) }
         case .body(let bytes):
             // After an early answer, only the client's reading is progress.
             if exchange?.discardsInput == false { progress() }
             exchange?.receive(bytes)
-        case .end(let trailers):
-            progress()
-            exchange?.receiveEnd(trailers.map { HTTPFields($0) })
-            if due == .service {
-                due = .nothing
-                serve()
-            }
-            let isLate = isConcluded
-            finishIfAnswered()
-            // The connection was told to close between the end of the answer and that of the request.
-            if isLate, isLast, connection != nil { close() }
-            // The program answers later.
-            if exchange != nil { connection?.readAhead() }
+        case .end(let trailers): receiveEnd(trailers.map { HTTPFields($0) })
         }
         depth -= 1
         flushIfWanted()
     }
 
+    private func receiveEnd(_ trailers: HTTPFields?) {
+        progress()
+        exchange?.receiveEnd(trailers)
+        if case .head(let exchange) = stage { serve(exchange) }
+        if case .answered(let exchange) = stage {
+            finish(exchange, then: .idle)
+            // The connection was told to close between the end of the answer and that of the request.
+            if isOver, connection != nil { close() }
+        }
+        // The program answers later.
+        if exchange != nil { connection?.readAhead() }
+    }
+
     // MARK: Pipelined requests
 
-    /// Input that came while an earlier request was answered.
-    private enum Early {
-        case part(HTTPServerRequestPart)
-        case error(HTTPParserError)
-        case inputClosed
-    }
-    private var early = CircularBuffer<Early>(initialCapacity: 0)
-    private var isTakingEarly = false
-    /// True while the end of an answer is about to be written.
-    private var isEndOwed = false
-
     /// True if the next request of the connection waits for the end of an answer.
-    private var isAnswering: Bool { connection != nil && (isEndOwed || exchange?.body.isComplete == true) }
+    private var isAnswering: Bool {
+        guard connection != nil else { return false }
+        if case .ending = stage { return true }
+        return exchange?.body.isComplete == true
+    }
 
     /// Keeps input for later if an earlier request is being answered.
-    private func keeps(_ input: @autoclosure () -> Early) -> Bool {
+    private func keeps(_ input: @autoclosure () -> EarlyInput.Piece) -> Bool {
         guard isAnswering || !early.isEmpty else { return false }
-        if !isLast { early.append(input()) }
+        if !isOver { early.append(input()) }
         return true
     }
 
     /// Serves the requests that have come early, one after another, until one is answered later. Reads on then.
     private func takeEarly() {
-        guard connection != nil, !isTakingEarly else { return }
-        isTakingEarly = true
-        while !isAnswering, context != nil, let input = early.popFirst() {
+        guard connection != nil, early.beginTaking() else { return }
+        while !isAnswering, context != nil, let input = early.next() {
             switch input {
             case .part(let part): receive(part)
             case .error(let error): fail(error)
             case .inputClosed: inputClosed()
             }
         }
-        isTakingEarly = false
+        early.endTaking()
         readIfWanted()
     }
 
     // MARK: Upgrades
-
-    /// True until the first head of the connection, which alone may ask for a WebSocket.
-    private var isFirstHead = true
 
     private func considerUpgrade(
         _ head: HTTPRequestHead, _ connection: ConnectionHandler, _ context: ChannelHandlerContext
@@ -149,53 +163,44 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         }
     }
 
-    /// The decision about a request for a WebSocket, until the program has answered it.
-    private var upgrade: EventLoopPromise<HTTPHeaders?>?
-    private var socket: WebSocket?
-    private enum Due {
-        case nothing
-        /// The head of the present exchange is yet to come.
-        case head
-        /// The program has not been asked for an answer yet.
-        case service
-    }
-    private var due = Due.nothing
-
     /// Begins an exchange that may make the connection a WebSocket.
     ///
     /// - Returns: a future of the fields of the answer; `nil` if the exchange is served as any other.
     func considerUpgrade(_ head: HTTPRequestHead, on eventLoop: any EventLoop) -> EventLoopFuture<HTTPHeaders?> {
         let promise = eventLoop.makePromise(of: HTTPHeaders?.self)
-        (upgrade, due) = (promise, .head)
+        upgrade = .considered(promise)
         begin(head)
         return promise.futureResult
     }
 
     /// Serves the exchange as any other.
     private func declineUpgrade() {
-        upgrade.take()?.succeed(nil)
+        // The head comes again within the call.
+        upgrade.decline()?.succeed(nil)
     }
 
     /// Makes the connection a WebSocket.
     ///
     /// - Returns: whether the request asked for that.
     func accept(_ socket: WebSocket, of exchange: HTTPExchange) -> Bool {
-        guard self.exchange === exchange, let upgrade = upgrade.take() else { return false }
-        (self.socket, exchange.status, isLast) = (socket, .switchingProtocols, true)
+        guard self.exchange === exchange, let promise = upgrade.agree(socket) else { return false }
+        exchange.status = .switchingProtocols
         socket.ended = { [client, version] loss in
             exchange.limit = HTTPServer.Limit(loss)
             client.note(exchange, version, isCutOff: exchange.limit != nil)
             exchange.cancelTask()
         }
-        exchangeEnded(nil)
-        upgrade.succeed(socket.subprotocol.map { ["Sec-WebSocket-Protocol": $0] } ?? [:])
+        end(nil, then: .over)
+        promise.succeed(socket.subprotocol.map { ["Sec-WebSocket-Protocol": $0] } ?? [:])
         return true
     }
 
     /// Adds the handlers of a WebSocket, when the client has been told.
     func upgraded(_ channel: any Channel) throws {
-        if let socket = socket.take() { try channel.pipeline.syncOperations.addWebSocket(socket) }
+        if let socket = upgrade.takeSocket() { try channel.pipeline.syncOperations.addWebSocket(socket) }
     }
+
+    // MARK: The request
 
     private func begin(_ head: HTTPRequestHead) {
         connection?.requestBegan()
@@ -206,7 +211,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
             announcedLength: head.headers.first(name: "content-length").flatMap { Int($0) },
             expectsContinue: isPersistent && head.expectsContinue,
             closes: isLastRequest(head))
-        self.exchange = exchange
+        stage = .open(exchange)
         lastProgress = client.loop.now
         if let limit = client.refusal {
             exchange.fail(HTTPServer.Refusal.reached(limit))
@@ -217,10 +222,10 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
             exchange.closes = connection != nil
             exchange.fail(HTTPServer.Refusal(.badRequest, "the host, the method or a name is not one"))
         } else if connection == nil || head.hasBody || head.stopsDecoder {
-            serve()
+            serve(exchange)
         } else {
             // The end is the next part. When it has come, the answer needs no thought of a body.
-            due = .service
+            stage = .head(exchange)
         }
         if self.exchange === exchange { phaseChanged() }
     }
@@ -231,14 +236,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         return !head.isKeepAlive || head.stopsDecoder || client.refusal != nil || connection.isQuiescing
     }
 
-    private func serve() {
-        guard let exchange else { return }
+    private func serve(_ exchange: HTTPExchange) {
+        stage = .open(exchange)
         client.core.serve(exchange, on: client.loop)
     }
 
     func read(context: ChannelHandlerContext) {
         // The rest of a long body stays with its sender.
-        guard connection != nil || !isLast else { return }
+        guard connection != nil || !isOver else { return }
         guard !isAnswering, exchange?.body.isFull != true else { return isReadWanted = true }
         context.read()
     }
@@ -262,24 +267,16 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     var isWritable: Bool { context?.channel.isWritable ?? false }
 
-    /// What has been written of answers in HTTP/1.1 since the last flush.
-    private var output = AnswerBytes()
-
     func sendContinue() {
-        if connection != nil {
-            output.writeContinue()
-        } else {
-            context?.write(wrapOutboundOut(.head(HTTPResponseHead(version: version, status: .continue))), promise: nil)
-        }
-        sendAll()
+        output?.writeContinue()
+        output?.flush()
     }
 
     func sendHead(_ response: HTTPResponse, _ status: HTTPResponse.Status, of exchange: HTTPExchange, length: Int?) {
         declineUpgrade()
-        guard let context else { return }
+        guard let output else { return }
         // A client that waits for the permission to send its body may send it or not.
         if exchange.owesContinue { exchange.closes = true }
-        let date = client.date.now(on: client.loop)
         var framing = AnswerBytes.Framing(length: status.hasBody ? length : nil)
         if connection != nil {
             if status.hasBody, length == nil {
@@ -290,55 +287,29 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
                 }
             }
             framing.connection = exchange.closes ? "close" : isPersistent ? nil : "keep-alive"
-            output.writeHead(status, response.headerFields, isVersion10: !isPersistent, framing, date: date)
-        } else {
-            var headers = HTTPHeaders(response.headerFields)
-            if let length = framing.length { headers.add(name: "Content-Length", value: String(length)) }
-            if !headers.contains(name: "date") { headers.add(name: "Date", value: date) }
-            let head = HTTPResponseHead(
-                version: version,
-                status: HTTPResponseStatus(statusCode: status.code, reasonPhrase: status.reasonPhrase),
-                headers: headers)
-            context.write(wrapOutboundOut(.head(head)), promise: nil)
         }
+        let date = client.date.now(on: client.loop)
+        output.writeHead(status, response.headerFields, isVersion10: !isPersistent, framing, date: date)
         progress()
         flushSoon()
     }
 
     func send(_ bytes: ByteBuffer) {
-        guard let context, exchange?.sendsBody == true else { return }
-        if let connection {
-            let (collected, piece) = output.write(bytes)
-            if let collected { connection.write(collected) }
-            if let piece { connection.write(piece) }
-        } else {
-            context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
-        }
+        guard let output, exchange?.sendsBody == true else { return }
+        output.write(bytes)
         progress()
         flushSoon()
-    }
-
-    /// Flushes, and completes the future when the client's system has all that has been written.
-    private func flushAndWait(_ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
-        guard let connection else {
-            return context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer()))))
-        }
-        handOver()
-        let promise = context.eventLoop.makePromise(of: Void.self)
-        connection.write(ByteBuffer(), promise: promise)
-        connection.flush()
-        return promise.futureResult
     }
 
     /// Completes an answer: at once if the client reads and the connection stays open, so that the next request of HTTP/1.1
     /// begins. Otherwise, when the client has received it: a client that does not read has one answer in memory, and
     /// stalls.
     func sendEnd(of exchange: HTTPExchange, _ trailers: HTTPFields?) {
-        guard let context else { return }
-        guard exchange.closes || !context.channel.isWritable else { return conclude(exchange, trailers) }
+        guard let output else { return }
+        guard exchange.closes || !isWritable else { return conclude(exchange, trailers) }
         progress()
-        let bound = NIOLoopBound((self, exchange, trailers), eventLoop: context.eventLoop)
-        flushAndWait(context).whenComplete { result in
+        let bound = NIOLoopBound((self, exchange, trailers), eventLoop: output.context.eventLoop)
+        output.flushAndWait().whenComplete { result in
             let (handler, exchange, trailers) = bound.value
             switch result {
             case .success: handler.conclude(exchange, trailers)
@@ -350,18 +321,17 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private func conclude(_ exchange: HTTPExchange, _ trailers: HTTPFields?) {
         guard context != nil, self.exchange === exchange else { return }
         let closes = exchange.closes
-        (isConcluded, isEndOwed) = (true, true)
-        // First, because the end of a stream may close its channel within the write.
-        finishIfAnswered()
-        // The rest of the body has its time.
-        if self.exchange === exchange { progress() }
-        depth += 1
-        if connection != nil {
-            output.writeEnd(trailers)
+        stage = .answered(exchange)
+        if exchange.body.isComplete || closes {
+            // First, because the end of a stream may close its channel within the write.
+            finish(exchange, then: .ending)
         } else {
-            context?.write(wrapOutboundOut(.end(trailers.map { HTTPHeaders($0) })), promise: nil)
+            // The rest of the body has its time.
+            progress()
         }
-        isEndOwed = false
+        depth += 1
+        output?.writeEnd(trailers)
+        if case .ending = stage { stage = .idle }
         flushSoon()
         if closes { close() }
         depth -= 1
@@ -369,57 +339,43 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         takeEarly()
     }
 
-    /// True if the end of the present answer has been written.
-    private var isConcluded = false
-
-    /// Makes room for the next request when this one is complete and answered.
-    private func finishIfAnswered() {
-        guard let exchange, isConcluded, exchange.body.isComplete || exchange.closes else { return }
-        isLast = exchange.closes || connection == nil && exchange.body.isComplete
-        exchangeEnded(nil)
+    /// Ends an exchange whose request is complete and answered.
+    ///
+    /// - Parameter next: the stage of a connection that serves a further request.
+    private func finish(_ exchange: HTTPExchange, then next: Stage) {
+        let isLast = connection == nil || exchange.closes
+        end(nil, then: isLast ? .over : next)
         if connection == nil {
             // The end of a stream may wait for the client's window.
             timeout.set(after: client.settings.limits.stallTime)
-        } else if !isLast {
-            connection?.requestEnded()
-        } else {
+        } else if isLast {
             early.removeAll()
+        } else {
+            connection?.requestEnded()
         }
     }
 
     /// Gives up an answer that cannot be completed.
     func cutOff(_ exchange: HTTPExchange) {
-        guard let context, self.exchange === exchange else { return }
-        exchangeEnded(.closed)
-        isLast = true
+        guard let output, self.exchange === exchange else { return }
+        end(.closed, then: .over)
         // The client receives the part that there is. A reset drops the bytes of its stream that have not been sent.
-        guard connection == nil, context.channel.isWritable else { return reset(context) }
+        guard connection == nil, isWritable else { return output.reset() }
         timeout.set(after: ConnectionHandler.grace)
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        flushAndWait(context).whenComplete { _ in
-            let (handler, context) = bound.value
-            handler.reset(context)
-        }
+        let bound = NIOLoopBound(output, eventLoop: output.context.eventLoop)
+        output.flushAndWait().whenComplete { _ in bound.value.reset() }
     }
 
-    private func reset(_ context: ChannelHandlerContext) {
-        if connection == nil {
-            context.pipeline.syncOperations.resetStream(.internalError)
-        } else {
-            sendAll()
-        }
-        context.close(promise: nil)
-    }
-
-    private func exchangeEnded(_ error: HTTPServer.ExchangeError?) {
-        guard let exchange else { return }
+    /// Ends the present exchange, if there is one.
+    private func end(_ error: HTTPServer.ExchangeError?, then next: Stage) {
+        let ended = exchange
+        stage = next
+        guard let ended else { return }
         if error != nil { declineUpgrade() }
-        (self.exchange, isConcluded) = (nil, false)
-        if due == .service { due = .nothing }
         timeout.pause()
         // A WebSocket is over when its connection closes.
-        if socket == nil { client.note(exchange, version, isCutOff: error != nil) }
-        exchange.end(error)
+        if !upgrade.isAgreed { client.note(ended, version, isCutOff: error != nil) }
+        ended.end(error)
     }
 
     // MARK: Flushing
@@ -428,25 +384,15 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         isFlushWanted = true
         guard depth == 0 else { return }
         // A call of the program, outside of a handler.
-        isWithinCall = true
+        let isOutermost = drainTurn.begin()
         flushIfWanted()
-        isWithinCall = false
+        if isOutermost { drainTurn.end() }
     }
 
     private func flushIfWanted() {
         guard depth == 0, isFlushWanted else { return }
         isFlushWanted = false
-        sendAll()
-    }
-
-    /// Gives the collected bytes of answers to the channel.
-    private func handOver() {
-        if let bytes = output.take() { connection?.write(bytes) }
-    }
-
-    private func sendAll() {
-        handOver()
-        if let connection { connection.flush() } else { context?.flush() }
+        output?.flush()
     }
 
     func flush() { flushIfWanted() }
@@ -465,40 +411,30 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         context.fireChannelWritabilityChanged()
     }
 
-    /// True while a call of the program is flushed.
-    private var isWithinCall = false
-    private var isDraining = false
-
     /// Tells the program that it can write on; later if it is just writing.
     private func drain(_ context: ChannelHandlerContext) {
-        guard !isWithinCall, !isDraining else { return drainLater(context) }
-        isDraining = true
-        together { exchange?.drained() }
-        isDraining = false
+        switch drainTurn.peerHasRead() {
+        case .now:
+            together { exchange?.drained() }
+            drainTurn.end()
+        case .later:
+            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+            context.eventLoop.execute { bound.value.drainNow() }
+        case .promised: break
+        }
     }
 
-    private var isDrainOwed = false
-
-    private func drainLater(_ context: ChannelHandlerContext) {
-        guard !isDrainOwed else { return }
-        isDrainOwed = true
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        context.eventLoop.execute {
-            let handler = bound.value
-            handler.isDrainOwed = false
-            if let context = handler.context, handler.isWritable { handler.drain(context) }
-        }
+    private func drainNow() {
+        drainTurn.promiseIsDue()
+        if let context, isWritable { drain(context) }
     }
 
     // MARK: Ends
 
     private func close() {
-        guard let context else { return }
+        guard let output else { return }
         flushIfWanted()
-        guard connection == nil else {
-            handOver()
-            return context.close(promise: nil)
-        }
+        if connection != nil { return output.close() }
         // A short body ends its stream by itself. Some clients take a reset for a failure if it comes with the answer.
         lastProgress = client.loop.now
         timeout.set(after: ConnectionHandler.grace)
@@ -516,8 +452,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private func inputClosed() {
         // The last request, if there is one.
         if let exchange { return exchange.closes = true }
-        handOver()
-        context?.close(promise: nil)
+        output?.close()
     }
 
     /// Makes the present request the last one of its connection.
@@ -535,24 +470,28 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     /// Answers a request that the decoder refuses. It reads no more.
     private func fail(_ error: HTTPParserError) {
-        if exchange == nil {
-            guard !isLast else { return }
-            connection?.requestBegan()
-            exchange = HTTPExchange(
-                .unreadable, self, announcedLength: nil, expectsContinue: false, closes: true)
-        }
-        exchange?.closes = true
-        exchange?.fail(
+        guard !isOver else { return }
+        let exchange = exchange ?? unreadable()
+        exchange.closes = true
+        exchange.fail(
             error == .headerOverflow
                 ? HTTPServer.Refusal.reached(.headBytes) : HTTPServer.Refusal(.badRequest, "\(error)"))
     }
 
+    /// Begins an exchange for a request without a head.
+    private func unreadable() -> HTTPExchange {
+        connection?.requestBegan()
+        let exchange = HTTPExchange(.unreadable, self, announcedLength: nil, expectsContinue: false, closes: true)
+        stage = .open(exchange)
+        return exchange
+    }
+
     func channelInactive(context: ChannelHandlerContext) {
         early.removeAll()
-        exchangeEnded(.closed)
+        end(.closed, then: .over)
         timeout.cancel()
         // The connection has closed before it spoke WebSocket.
-        socket.take()?.end()
+        upgrade.takeSocket()?.end()
         context.fireChannelInactive()
     }
 
@@ -565,56 +504,27 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     /// Sets the deadline of the present phase.
     func phaseChanged() {
+        guard let exchange else { return timeout.pause() }
         // The body of a request that asks for a WebSocket comes when that is decided.
-        if exchange?.waitsForInput == true { declineUpgrade() }
-        guard let exchange, let (time, _) = phase(of: exchange) else { return timeout.pause() }
-        timeout.set(lastProgress + time)
-    }
-
-    private func phase(of exchange: HTTPExchange) -> (Duration, HTTPServer.Limit)? {
+        if exchange.waitsForInput { declineUpgrade() }
+        guard let limit = exchange.phase(isWritable) else { return timeout.pause() }
         let limits = client.settings.limits
-        switch exchange.answer {
-        case .awaited: return exchange.waitsForInput ? (limits.stallTime, .stallTime) : (limits.answerTime, .answerTime)
-        // A program that has nothing to write for the moment may take its time.
-        case .body: return isWritable ? nil : (limits.stallTime, .stallTime)
-        case .ended: return (limits.stallTime, .stallTime)
-        }
+        timeout.set(lastProgress + (limit == .answerTime ? limits.answerTime : limits.stallTime))
     }
 
     private func deadlinePassed() {
-        guard let exchange else {
-            context?.pipeline.syncOperations.resetStream(.noError)
-            return
+        switch stage {
+        case .answered where connection == nil, .idle, .ending, .over:
+            output?.resetStream(.noError)
+        case .head(let exchange), .open(let exchange), .answered(let exchange):
+            guard let limit = exchange.phase(isWritable) else { return }
+            exchange.limit = limit
+            if case .awaited = exchange.answer {
+                exchange.fail(HTTPServer.Refusal.reached(limit))
+            } else {
+                cutOff(exchange)
+            }
         }
-        guard let (_, limit) = phase(of: exchange) else { return }
-        exchange.limit = limit
-        if case .awaited = exchange.answer {
-            exchange.fail(HTTPServer.Refusal.reached(limit))
-        } else if connection != nil || !isConcluded {
-            cutOff(exchange)
-        } else {
-            context?.pipeline.syncOperations.resetStream(.noError)
-        }
-    }
-}
-
-extension HTTPExchange {
-    /// True if the client receives the body of the answer.
-    fileprivate var sendsBody: Bool {
-        request.method != .head && status?.hasBody ?? false
-    }
-}
-
-extension HTTPResponse.Status {
-    /// True if an answer with this status may have a body.
-    fileprivate var hasBody: Bool { code != 204 && code != 304 }
-}
-
-extension ChannelPipeline.SynchronousOperations {
-    /// Resets the HTTP/2 stream of this pipeline.
-    fileprivate func resetStream(_ code: NIOHTTP2.HTTP2ErrorCode) {
-        let codec = try? context(handlerType: HTTP2FramePayloadToHTTP1ServerCodec.self)
-        codec?.writeAndFlush(NIOAny(HTTP2Frame.FramePayload.rstStream(code)), promise: nil)
     }
 }
 #endif

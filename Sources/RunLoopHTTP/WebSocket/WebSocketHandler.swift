@@ -107,9 +107,9 @@ final class WebSocketHandler: ChannelDuplexHandler {
         guard !isClosing else { return }
         // Only output that the system does not take counts as unread.
         if !isWritable {
-            isWithinCall = true
+            let isOutermost = drainTurn.begin()
             flush()
-            isWithinCall = false
+            if isOutermost { drainTurn.end() }
         }
         guard isWritable else { return drop(.unread) }
         switch message {
@@ -147,16 +147,24 @@ final class WebSocketHandler: ChannelDuplexHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    /// True while a call of the program is flushed.
-    private var isWithinCall = false
+    private var drainTurn = DrainTurn()
 
     /// Tells the program that it can write on; later if it is just writing.
     private func drain(_ context: ChannelHandlerContext) {
-        guard isWithinCall else { return socket.drained() }
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        context.eventLoop.execute {
-            if bound.value.isWritable { bound.value.socket.drained() }
+        switch drainTurn.peerHasRead() {
+        case .now:
+            socket.drained()
+            drainTurn.end()
+        case .later:
+            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+            context.eventLoop.execute { bound.value.drainNow() }
+        case .promised: break
         }
+    }
+
+    private func drainNow() {
+        drainTurn.promiseIsDue()
+        if let context, isWritable { drain(context) }
     }
 
     // MARK: The end
