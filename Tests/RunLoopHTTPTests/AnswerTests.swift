@@ -35,6 +35,22 @@ struct AnswerTests {
                 + "\(Self.ok)Content-Length: 12//1 [x-sum: 7]|open", "\(answer)")
     }
 
+    @Test("a client that does not read has three pieces of an answer in memory", arguments: [true, false])
+    func unread(isInChunks: Bool) {
+        let pieces = Log<Int>()
+        _ = conversation.run {
+            endless($0, $1, pieces)
+        } client: { loop, _ in
+            let peer = try await Connection.connect(host: "web", port: 80, on: loop)
+            peer.pauseReading()
+            try await peer.write("GET / HTTP/1.\(isInChunks ? 1 : 0)\r\n\(Self.host)\r\n")
+            try await loop.clock.sleep(for: .seconds(20))
+            peer.close()
+        }
+        // The systems of the two hosts take five.
+        #expect(pieces.entries.count <= 8)
+    }
+
     @Test("an answer without a length comes in chunks, with trailers; HTTP/1.0 gets it to the end of the connection")
     func streams() {
         #expect(

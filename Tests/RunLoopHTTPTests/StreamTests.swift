@@ -76,6 +76,24 @@ struct StreamTests {
         #expect(log == ["1000000"])
     }
 
+    @Test("a client without windows has one piece of each answer in memory", arguments: [0, 0xffff])
+    func unread(window: Int) {
+        let pieces = Log<Int>()
+        _ = Conversation().run {
+            endless($0, $1, pieces)
+        } client: { loop, _ in
+            let client = try await FrameClient(loop)
+            try await client.send(FrameClient.settings, 0, 0, [0, 4, 0, 0, UInt8(window >> 8), UInt8(window & 255)])
+            for number in 0..<100 {
+                try await client.send(FrameClient.headers, Self.whole, UInt32(2 * number + 1), FrameClient.head())
+            }
+            try await loop.clock.sleep(for: .seconds(20))
+            client.peer.close()
+        }
+        // The window of the connection has room for two.
+        #expect(pieces.entries.count <= (window == 0 ? 100 : 102))
+    }
+
     @Test("a stream that the client resets cancels its request")
     func cancelled() {
         let conversation = Conversation()

@@ -132,5 +132,19 @@ extension String {
     }
 }
 
+/// A server of answers without an end, in pieces of 32 KiB that are each noted when it is written.
+@Sendable func endless(_ loop: RunLoop, _ limits: HTTPServer.Limits, _ pieces: Log<Int>) -> HTTPServer {
+    HTTPServer(on: loop, limits: limits) { _ in
+        .stream { writer in
+            while true {
+                // As if it was read by another thread.
+                try await loop.clock.sleep(for: .milliseconds(1))
+                pieces.append(32_768)
+                try await writer.write(ByteBuffer(repeating: 0x78, count: 32_768))
+            }
+        }
+    }
+}
+
 struct Broken: Error {}
 #endif

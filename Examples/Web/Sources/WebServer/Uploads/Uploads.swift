@@ -138,7 +138,9 @@ final class Uploads: Sendable {
         return .stream(length: length, type: "application/octet-stream") { writer in
             for offset in stride(from: 0, to: length, by: Self.piece) {
                 // A file that has become shorter ends too early, and so does the answer.
-                try await writer.write(try await disk.result { try file.read(Self.piece, at: offset) })
+                // The array is copied on the disk's thread, which may be a whole round of clients ahead of the loop.
+                try await writer.write(
+                    try await disk.result { ByteBuffer(bytes: try file.read(Self.piece, at: offset)) })
             }
         }
     }

@@ -60,7 +60,7 @@ class Daemon:
 
     def is_bounded(self):
         grown = self.memory - self.first_memory
-        assert grown < 64 << 20, f"it grew by {grown >> 20} MB"
+        assert grown < 40 << 20, f"it grew by {grown >> 20} MB"
 
     def empties(self, but=0):
         """Waits until no other connections are open but some that the caller holds."""
