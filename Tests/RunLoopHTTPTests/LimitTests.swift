@@ -150,6 +150,31 @@ struct LimitTests {
         #expect(notes.first.map { $0.duration < .seconds(10) } == true, "\(notes)")
     }
 
+    @Test("a program that goes on writing gives a client that does not read no more time")
+    func writesOn() {
+        var conversation = Conversation()
+        conversation.limits.stallTime = .seconds(5)
+        _ = conversation.run { loop, limits in
+            HTTPServer(on: loop, limits: limits) { exchange in
+                exchange.begin(HTTPResponse(status: .ok))
+                exchange.write(ByteBuffer(repeating: 1, count: 1_000_000))
+                let timer = Timer.scheduledTimer(withTimeInterval: .seconds(1), repeats: true) { _ in
+                    exchange.write(ByteBuffer(repeating: 1, count: 100))
+                }
+                exchange.closeHandler = { _, _ in timer.invalidate() }
+            }
+        } client: { loop, log in
+            let peer = try await Connection.connect(host: "web", port: 80, on: loop)
+            peer.pauseReading()
+            try await peer.write("GET / HTTP/1.1\r\nhost: web\r\n\r\n")
+            try await loop.clock.sleep(for: .seconds(60))
+            peer.close()
+        }
+        let notes = conversation.completions.entries
+        #expect(notes.map(\.limit) == [.stallTime] && notes.map(\.isCutOff) == [true], "\(notes)")
+        #expect(notes.first.map { $0.duration < .seconds(6) } == true, "\(notes)")
+    }
+
     @Test("a client that sends faster than the program takes is held back, and nothing is lost")
     func slowProgram() {
         var conversation = Conversation()

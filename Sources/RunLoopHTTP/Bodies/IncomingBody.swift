@@ -21,18 +21,19 @@ final class IncomingBody {
     /// Made for the first wait: most bodies have come, or are not read.
     private var wait: NamedWait?
 
-    /// Called when the program has taken what had come, and when it asks for more than has come.
-    var taken: () -> Void = {}
-    var wanted: () -> Void = {}
+    /// The channel; `nil` when it has another message.
+    private var channel: (any BodyChannel)?
 
     /// The number of bytes that wait for the program before the rest is left with the peer.
     private static let mostHeld = 64 * 1024
 
     /// - Parameter tooLong: thrown for a body of more than `maximum` bytes, and made then.
     init(
-        on loop: RunLoop, announcedLength: Int?, maximum: Int, tooLong: @autoclosure @escaping () -> any Error
+        from channel: (any BodyChannel)?, on loop: RunLoop, announcedLength: Int?, maximum: Int,
+        tooLong: @autoclosure @escaping () -> any Error
     ) {
-        (self.announcedLength, self.maximum, self.tooLong) = (announcedLength, maximum, tooLong)
+        (self.channel, self.announcedLength) = (channel, announcedLength)
+        (self.maximum, self.tooLong) = (maximum, tooLong)
         remote = loop.remote
     }
 
@@ -60,7 +61,7 @@ final class IncomingBody {
     }
 
     /// Ends the calls to the channel, which has another message now.
-    func forgetChannel() { (taken, wanted) = ({}, {}) }
+    func forgetChannel() { channel = nil }
 
     /// Forgets the bytes that have come.
     func drop() { input = ByteBuffer() }
@@ -69,12 +70,12 @@ final class IncomingBody {
     func take() throws -> ByteBuffer? {
         guard max(received, announcedLength ?? 0) <= maximum else { throw tooLong() }
         guard input.readableBytes > 0 else {
-            if !isComplete { wanted() }
+            if !isComplete { channel?.inputIsWanted() }
             return nil
         }
         let piece = input
         input = ByteBuffer()
-        taken()
+        channel?.inputWasTaken()
         return piece
     }
 
@@ -89,7 +90,7 @@ final class IncomingBody {
             try await wait.admit(for: "the body of an HTTP message")
             isAwaited = true
             defer { isAwaited = false }
-            wanted()
+            channel?.inputIsWanted()
             // The channel may have had something at once.
             if input.readableBytes == 0, !isComplete, failure == nil { try await wait.wait() }
         }

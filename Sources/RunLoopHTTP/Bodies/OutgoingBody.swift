@@ -3,11 +3,15 @@ internal import HTTPTypes
 internal import NIOCore
 @_spi(Ports) internal import RunLoopKit
 
-/// The handler of a channel to which a body is written. On the loop's thread.
+/// The handler of a channel with a message in each direction. On the loop's thread.
 protocol BodyChannel: AnyObject {
     var isWritable: Bool { get }
     func send(_ bytes: ByteBuffer)
     func flush()
+    /// Notes that the program has taken the part of its peer's body that had come.
+    func inputWasTaken()
+    /// Notes that the program asks for more of its peer's body than has come.
+    func inputIsWanted()
 }
 
 /// A body that a task writes piece by piece, and that is as long as it was announced. On the loop's thread.

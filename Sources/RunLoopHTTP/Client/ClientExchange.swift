@@ -61,11 +61,9 @@ final class ClientExchange {
 
     func receiveHead(_ head: HTTPResponse, length: Int?) {
         (self.head, headDate) = (head, loop.wallTime)
-        let body = IncomingBody(
-            on: loop, announcedLength: length, maximum: options.bodyBytes, tooLong: HTTPClient.Failure.bodyLimit)
-        body.taken = { [unowned self] in handler?.inputWasTaken() }
-        body.wanted = { [unowned self] in handler?.inputIsWanted() }
-        self.body = body
+        body = IncomingBody(
+            from: handler, on: loop, announcedLength: length, maximum: options.bodyBytes,
+            tooLong: HTTPClient.Failure.bodyLimit)
         headWait.end()
     }
 

@@ -205,35 +205,33 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private func begin(_ head: HTTPRequestHead) {
         connection?.requestBegan()
         version = head.version
-        let request = HTTPRequest(head)
+        let (request, rules) = (HTTPRequest(head), RequestRules(head))
         let exchange = HTTPExchange(
-            request ?? .unreadable, self,
-            announcedLength: head.headers.first(name: "content-length").flatMap { Int($0) },
-            expectsContinue: isPersistent && head.expectsContinue,
-            closes: isLastRequest(head))
+            request ?? .unreadable, self, announcedLength: rules.announcedLength,
+            expectsContinue: isPersistent && rules.expectsContinue, closes: isLastRequest(head, rules))
         stage = .open(exchange)
-        lastProgress = client.loop.now
+        lastProgress = exchange.begun
         if let limit = client.refusal {
             exchange.fail(HTTPServer.Refusal.reached(limit))
-        } else if let refusal = connection != nil ? head.refusal : nil {
+        } else if let refusal = connection != nil ? rules.refusal(of: head) : nil {
             exchange.closes = true
             exchange.fail(refusal)
         } else if request == nil {
             exchange.closes = connection != nil
             exchange.fail(HTTPServer.Refusal(.badRequest, "the host, the method or a name is not one"))
-        } else if connection == nil || head.hasBody || head.stopsDecoder {
+        } else if connection == nil || rules.hasBody || rules.stopsDecoder {
             serve(exchange)
         } else {
             // The end is the next part. When it has come, the answer needs no thought of a body.
-            stage = .head(exchange)
+            return stage = .head(exchange)
         }
         if self.exchange === exchange { phaseChanged() }
     }
 
     /// True if the connection closes after the answer to a request.
-    private func isLastRequest(_ head: HTTPRequestHead) -> Bool {
+    private func isLastRequest(_ head: HTTPRequestHead, _ rules: RequestRules) -> Bool {
         guard let connection else { return false }
-        return !head.isKeepAlive || head.stopsDecoder || client.refusal != nil || connection.isQuiescing
+        return !head.isKeepAlive || rules.stopsDecoder || client.refusal != nil || connection.isQuiescing
     }
 
     private func serve(_ exchange: HTTPExchange) {
@@ -254,11 +252,12 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         context?.read()
     }
 
-    /// Notes that the program has taken what had come of the body.
     func inputWasTaken() {
         progress()
         readIfWanted()
     }
+
+    func inputIsWanted() { exchange?.inputIsWanted() }
 
     // MARK: Answering
 
@@ -296,8 +295,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     func send(_ bytes: ByteBuffer) {
         guard let output, exchange?.sendsBody == true else { return }
+        // No progress of the client, who may have read nothing since the last write.
         output.write(bytes)
-        progress()
         flushSoon()
     }
 
@@ -506,7 +505,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     func phaseChanged() {
         guard let exchange else { return timeout.pause() }
         // The body of a request that asks for a WebSocket comes when that is decided.
-        if exchange.waitsForInput { declineUpgrade() }
+        if upgrade.isConsidered, exchange.waitsForInput { declineUpgrade() }
         guard let limit = exchange.phase(isWritable) else { return timeout.pause() }
         let limits = client.settings.limits
         timeout.set(lastProgress + (limit == .answerTime ? limits.answerTime : limits.stallTime))

