@@ -145,6 +145,32 @@ struct StreamTests {
         #expect(log == ["one1234567890two [0, 0]"] && done.entries == ["done"], "\(log)")
     }
 
+    @Test(
+        "a connection without a stream is told its end after the idle time, and closes when the client agrees, or soon")
+    func idle() {
+        var conversation = Conversation()
+        conversation.limits.idleTime = .seconds(20)
+        for agrees in [true, false] {
+            let log = conversation.run(resources) { loop, log in
+                let client = try await FrameClient(loop)
+                try await loop.clock.sleep(for: .seconds(10))
+                try await client.send(FrameClient.headers, Self.whole, 1, FrameClient.head())
+                log.append(try await client.body(of: 1))
+                while let frame = try await client.next() {
+                    if frame.type == FrameClient.goAway {
+                        log.append("\(frame.error ?? 9) at \(loop.now.nanoseconds / 1_000_000_000)")
+                    }
+                    if agrees, frame.type == FrameClient.ping {
+                        try await client.send(FrameClient.ping, FrameClient.ack, 0, frame.payload)
+                    }
+                }
+                log.append("closed at \(loop.now.nanoseconds / 1_000_000_000)")
+            }
+            let ends = agrees ? ["0 at 30", "0 at 30", "closed at 30"] : ["0 at 30", "closed at 31"]
+            #expect(log == ["hello"] + ends, "\(log)")
+        }
+    }
+
     @Test("an early answer ends its stream when the body does not come")
     func early() {
         var conversation = Conversation()

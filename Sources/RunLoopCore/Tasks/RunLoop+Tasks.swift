@@ -150,7 +150,9 @@ extension RunLoop {
         require(takesJobs, "a task was started on \(mailbox.loopDescription), which has ended")
         let label = TaskLabel(name: name, origin: origin, function: "")
         let scope = TaskScope(remote, within: nil)
-        let queue = remote.executor(inModes: modes).jobs.queue
+        // Once, because it is looked up by the modes.
+        let executor = remote.executor(inModes: modes)
+        let queue = executor.jobs.queue
         let ended = schedule?.taskBegins(named: name, at: origin)
         let isOnMainActor = isolation === MainActor.shared
         var item: TaskItem?
@@ -170,8 +172,7 @@ extension RunLoop {
         let task = queue.runAtOnce(Callee(.task, name, origin), in: self) {
             scope.bind {
                 if isOnMainActor { return Task.immediate(name: name) { @MainActor in await body() } }
-                let executor = remote.executor(inModes: modes).own
-                return Task.immediate(name: name, executorPreference: executor) { await body() }
+                return Task.immediate(name: name, executorPreference: executor.own) { await body() }
             }
         }
         guard !hasEnded else { return task }

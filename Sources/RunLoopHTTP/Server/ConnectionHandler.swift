@@ -243,14 +243,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
         limitRest()
     }
 
-    /// Limits the time of a client without a stream: the idle time, if any, and some time to agree to the end. A connection
-    /// that closes, with which its streams end, has its time already.
+    /// Limits the time of a client without a stream: the idle time, or, of one that is told the end, the time to agree. A
+    /// connection that closes, with which its streams end, has its time already.
     private func limitRest() {
         guard streams == 0, state == .streams else { return }
-        let isRefused = isQuiescing || client.refusal != nil
-        let time = isRefused ? Duration.zero : client.settings.limits.idleTime
-        setDeadline(after: time + Self.grace)
+        setDeadline(after: isEnding ? Self.grace : client.settings.limits.idleTime)
     }
+
+    private var isEnding: Bool { isQuiescing || client.refusal != nil }
 
     // MARK: Ends
 
@@ -280,6 +280,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             return sent.whenComplete { _ in bound.value.close(promise: nil) }
         }
         setDeadline(after: Self.grace)
+        // The last GOAWAY has been written within a read, whose end flushes; but no handler hears of that end any more.
+        context.flush()
         context.close(mode: .output).whenFailure { _ in bound.value.close(promise: nil) }
         context.read()
     }
@@ -310,7 +312,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             context.writeAndFlush(wrapOutboundOut(.byteBuffer(ByteBuffer(string: text))), promise: nil)
             close(context: context, mode: .all, promise: nil)
         case .closing: context.close(promise: nil)
-        case .streams where streams == 0: close(context: context, mode: .all, promise: nil)
+        case .streams where streams == 0:
+            if isEnding { close(context: context, mode: .all, promise: nil) } else { quiesce(context) }
         case .request, .streams, .upgraded: break
         }
     }

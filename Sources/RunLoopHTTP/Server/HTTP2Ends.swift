@@ -27,22 +27,26 @@ final class HTTP2Ends: ChannelInboundHandler {
         /// The remaining bytes of the present frame, which come in writes of their own.
         private var rest = 0
 
-        private static let (headLength, goAway): (Int, UInt8) = (9, 7)
+        private static let headLength = 9
+        private static let goAway: UInt8 = 7
 
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
             let bytes = unwrapOutboundIn(data)
-            if rest == 0, case .byteBuffer(let frame) = bytes { begin(frame.readableBytesView) }
+            if rest == 0, case .byteBuffer(let frame) = bytes { begin(frame) }
             rest -= bytes.readableBytes
             context.write(data, promise: promise)
         }
 
-        private func begin(_ frame: ByteBufferView) {
-            guard frame.count >= Self.headLength else { return }
-            let bytes = frame[frame.startIndex...]
-            rest = Self.headLength + bytes.prefix(3).reduce(0) { $0 << 8 | Int($1) }
+        private func begin(_ frame: ByteBuffer) {
+            let start = frame.readerIndex
+            guard frame.readableBytes >= Self.headLength, let head = frame.getInteger(at: start, as: UInt32.self)
+            else { return }
+            // The length has three bytes, and the type is the fourth.
+            rest = Self.headLength + Int(head >> 8)
+            guard UInt8(truncatingIfNeeded: head) == Self.goAway else { return }
             // The error follows the last stream.
-            let isError = bytes.dropFirst(Self.headLength + 4).prefix(4).contains { $0 != 0 }
-            if bytes[bytes.startIndex + 3] == Self.goAway, isError { haveEnded = true }
+            let error = frame.getInteger(at: start + Self.headLength + 4, as: UInt32.self)
+            if let error, error != 0 { haveEnded = true }
         }
     }
 }

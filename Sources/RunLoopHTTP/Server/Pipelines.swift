@@ -51,14 +51,15 @@ extension ChannelPipeline.SynchronousOperations {
         ]
         configuration.connection.controlFrameRateLimit.maximumCount = limits.controlFrames
         configuration.stream.streamResetFrameRateLimit.maximumCount = limits.resets
-        let idle = NIOHTTP2ServerConnectionManagementHandler.Configuration(
-            maxIdleTime: TimeAmount(limits.idleTime), maxAge: nil, maxGraceTime: nil, keepalive: nil)
-        let management = NIOHTTP2ServerConnectionManagementHandler(eventLoop: eventLoop, configuration: idle)
+        // The connection has the time without a stream. A timer here would be set anew after each stream.
+        let untimed = NIOHTTP2ServerConnectionManagementHandler.Configuration(
+            maxIdleTime: nil, maxAge: nil, maxGraceTime: nil, keepalive: nil)
+        let management = NIOHTTP2ServerConnectionManagementHandler(eventLoop: eventLoop, configuration: untimed)
         let ends = HTTP2Ends()
         let bound = NIOLoopBound((client, connection), eventLoop: eventLoop)
         let protocolHandler = NIOHTTP2Handler(
             mode: .server, eventLoop: eventLoop, connectionConfiguration: configuration.connection,
-            streamConfiguration: configuration.stream, streamDelegate: management.http2StreamDelegate
+            streamConfiguration: configuration.stream, streamDelegate: StreamEvents(management.http2StreamDelegate)
         ) { stream in
             let (client, connection) = bound.value
             connection.streamBegan()
@@ -73,5 +74,19 @@ extension ChannelPipeline.SynchronousOperations {
         // The channel was active before these handlers were added, and the first of them keeps the event to itself.
         try context(handler: protocolHandler).fireChannelActive()
     }
+}
+
+/// The events of streams for the handler that ends a connection, as an object: SwiftNIO copies the value of such a delegate
+/// thirty times for each stream.
+private final class StreamEvents: NIOHTTP2StreamDelegate {
+    private let delegate: NIOHTTP2ServerConnectionManagementHandler.HTTP2StreamDelegate
+
+    init(_ delegate: NIOHTTP2ServerConnectionManagementHandler.HTTP2StreamDelegate) {
+        self.delegate = delegate
+    }
+
+    func streamCreated(_ id: HTTP2StreamID, channel: any Channel) { delegate.streamCreated(id, channel: channel) }
+
+    func streamClosed(_ id: HTTP2StreamID, channel: any Channel) { delegate.streamClosed(id, channel: channel) }
 }
 #endif
