@@ -30,6 +30,28 @@ struct StreamTests {
         #expect(paths == ["/ false", "/stream false", "/echo false"])
     }
 
+    @Test("a stream whose head is refused before it is announced ends alone, and is not counted as open")
+    func refusedHead() {
+        var conversation = Conversation()
+        conversation.limits.idleTime = .seconds(20)
+        let log = conversation.run(resources) { loop, log in
+            let client = try await FrameClient(loop)
+            // CONNECT has no path.
+            let head = [2, 7] + Array("CONNECT".utf8) + [1, 1] + Array("x".utf8)
+            try await client.send(FrameClient.headers, Self.whole, 1, head)
+            log.append(try await client.body(of: 1))
+            try await client.send(FrameClient.headers, Self.whole, 3, FrameClient.head())
+            log.append(try await client.body(of: 3))
+            while let frame = try await client.next() {
+                if frame.type == FrameClient.ping {
+                    try await client.send(FrameClient.ping, FrameClient.ack, 0, frame.payload)
+                }
+            }
+            log.append("closed at \(loop.now.nanoseconds / 1_000_000_000)")
+        }
+        #expect(log == ["|reset 8", "hello", "closed at 20"], "\(log)")
+    }
+
     @Test("an answer that cannot be completed resets its stream alone")
     func resets() {
         let conversation = Conversation()

@@ -64,6 +64,18 @@ struct WebSocketTests {
         #expect(conversation.completions.entries.map { $0.status?.code } == [101])
     }
 
+    @Test("a request that names no upgrade in its field Connection does not become a WebSocket")
+    func unconnected() {
+        let answer = conversation.answers(
+            to: FrameSocket.handshake("/").replacing("connection: Upgrade\r\n", with: "")
+                + "GET / HTTP/1.1\r\nhost: web\r\n\r\n"
+        ) { loop, limits in
+            HTTPServer(on: loop, limits: limits) { _ in .webSocket { for try await _ in $0 {} } }
+        }
+        let ends = "\r\n\r\nthis resource speaks WebSocket\n|closed"
+        #expect(answer.hasPrefix("HTTP/1.1 426 ") && answer.hasSuffix(ends), "\(answer)")
+    }
+
     @Test(
         "frames that break the rules close the connection with their status",
         arguments: [

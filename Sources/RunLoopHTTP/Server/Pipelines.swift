@@ -4,6 +4,7 @@ internal import NIOHTTP1
 internal import NIOHTTP2
 internal import NIOWebSocket
 internal import RunLoopNIO
+internal import Synchronization
 
 /// The handlers of a connection after its ``ConnectionHandler``.
 extension ChannelPipeline.SynchronousOperations {
@@ -78,15 +79,31 @@ extension ChannelPipeline.SynchronousOperations {
 
 /// The events of streams for the handler that ends a connection, as an object: SwiftNIO copies the value of such a delegate
 /// thirty times for each stream.
+///
+/// A stream whose head is refused is closed before it is announced. The handler would trap, or count it as open for ever.
 private final class StreamEvents: NIOHTTP2StreamDelegate {
     private let delegate: NIOHTTP2ServerConnectionManagementHandler.HTTP2StreamDelegate
+    private let streams = Mutex((last: HTTP2StreamID.rootStream, closedEarly: HTTP2StreamID?.none))
 
     init(_ delegate: NIOHTTP2ServerConnectionManagementHandler.HTTP2StreamDelegate) {
         self.delegate = delegate
     }
 
-    func streamCreated(_ id: HTTP2StreamID, channel: any Channel) { delegate.streamCreated(id, channel: channel) }
+    func streamCreated(_ id: HTTP2StreamID, channel: any Channel) {
+        let isClosed = streams.withLock { streams in
+            streams.last = id
+            return streams.closedEarly.take() == id
+        }
+        if !isClosed { delegate.streamCreated(id, channel: channel) }
+    }
 
-    func streamClosed(_ id: HTTP2StreamID, channel: any Channel) { delegate.streamClosed(id, channel: channel) }
+    func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {
+        let isAnnounced = streams.withLock { streams in
+            // The numbers of a client's streams grow.
+            if id > streams.last { streams.closedEarly = id }
+            return id <= streams.last
+        }
+        if isAnnounced { delegate.streamClosed(id, channel: channel) }
+    }
 }
 #endif

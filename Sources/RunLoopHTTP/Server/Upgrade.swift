@@ -15,10 +15,14 @@ enum Upgrade {
     case decided
 
     /// Notes a head, and returns whether it asks for an upgrade that may be.
+    ///
+    /// SwiftNIO's handler would accept one that names no upgrade in `Connection`, for which the decoder does not stop. The
+    /// next request would reach the decoder of frames, which traps.
     mutating func mayBegin(with head: HTTPRequestHead) -> Bool {
         guard case .possible = self else { return false }
         self = .decided
         return head.headers.contains(name: "upgrade")
+            && head.headers[canonicalForm: "connection"].contains { $0.lowercased() == "upgrade" }
     }
 
     /// Declines a request under consideration.
