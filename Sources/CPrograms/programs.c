@@ -107,6 +107,25 @@ void rlk_answer_program(struct rlk_program_page *page, int slot, int64_t result,
     page->slots[slot].address_size = address_size;
 }
 
+int rlk_resize_mapped(struct rlk_mapped *mapped, size_t size) {
+    if (mapped->descriptor < 0) mapped->descriptor = memfd_create("file", MFD_CLOEXEC);
+    if (mapped->descriptor < 0 || ftruncate(mapped->descriptor, size) != 0) return errno;
+    // The system unmaps what lies behind the end by itself.
+    if (size > mapped->size) {
+        if (mapped->bytes) munmap(mapped->bytes, mapped->size);
+        mapped->bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, mapped->descriptor, 0);
+    }
+    if (mapped->bytes == MAP_FAILED) mapped->bytes = NULL, mapped->size = 0;
+    if (!mapped->bytes && size > 0) return ENOMEM;
+    if (size > mapped->size) mapped->size = size;
+    return 0;
+}
+
+void rlk_unmap(struct rlk_mapped *mapped) {
+    if (mapped->bytes) munmap(mapped->bytes, mapped->size);
+    if (mapped->descriptor >= 0) close(mapped->descriptor);
+}
+
 int rlk_kill_program(pid_t process) {
     unsigned *answers = rlk_set_simulated(NULL);
     int status = 0;

@@ -27,7 +27,7 @@ void count_step(void) {
     ask(rlk_request_rest, 0, 0, 0, 0);
 }
 
-static size_t append(char *text, size_t length, const char *more) {
+size_t append(char *text, size_t length, const char *more) {
     for (; *more; more++) text[length++] = *more;
     return length;
 }
@@ -42,7 +42,7 @@ __attribute__((visibility("default"))) void runloopkit_sometimes(const char *mar
     ask(rlk_request_mark, 0, 0, 0, 0);
 }
 
-static size_t append_number(char *text, size_t length, long number) {
+size_t append_number(char *text, size_t length, long number) {
     char digits[24];
     int count = 0;
     do digits[count++] = '0' + number % 10;
@@ -130,11 +130,11 @@ static long set_name_or_pass(const struct call *call) {
 static int is_private(long number) {
     switch (number) {
         case SYS_munmap: case SYS_mprotect: case SYS_mremap: case SYS_brk: case SYS_madvise: case SYS_mlock:
-        case SYS_munlock: case SYS_msync: case SYS_mincore: case SYS_membarrier: case SYS_pkey_mprotect:
+        case SYS_munlock: case SYS_mincore: case SYS_membarrier: case SYS_pkey_mprotect:
         case SYS_arch_prctl: case SYS_set_robust_list: case SYS_get_robust_list: case SYS_sigaltstack:
         case SYS_umask: case SYS_getrlimit: case SYS_getpriority: case SYS_setpriority:
         case SYS_sched_getscheduler: case SYS_sched_getparam: case SYS_sched_get_priority_max:
-        case SYS_sched_get_priority_min: case SYS_getpgrp: case SYS_getsid: case SYS_getcwd: case SYS_capget:
+        case SYS_sched_get_priority_min: case SYS_getpgrp: case SYS_getsid: case SYS_capget:
             return 1;
         default: return 0;
     }

@@ -168,10 +168,6 @@ static long write_at(int descriptor, const void *bytes, size_t size, int64_t off
 
 /// Maps a copy of a file of the simulation.
 static long map_copy(const struct call *call) {
-    if ((call->d & MAP_TYPE) != MAP_PRIVATE && call->c & PROT_WRITE) {
-        escape("maps a file to write it", -1);
-        return -ENODEV;
-    }
     long flags = (call->d & ~MAP_TYPE) | MAP_PRIVATE | MAP_ANONYMOUS;
     long memory = kernel(SYS_mmap, call->a, call->b, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (memory < 0 && memory > -4096) return memory;
@@ -184,11 +180,58 @@ static long map_copy(const struct call *call) {
     return memory;
 }
 
-/// No other process of the host can have such a lock.
-static long lock_bytes(struct flock *lock, int is_question) {
-    escape("locks a part of a file, which is always free", -1);
-    if (is_question) lock->l_type = F_UNLCK;
+/// Opens a file of the simulation's process, which is the parent.
+static long open_of_simulation(long descriptor) {
+    char path[64];
+    size_t length = append(path, 0, "/proc/");
+    length = append_number(path, length, kernel(SYS_getppid, 0, 0, 0, 0, 0, 0));
+    length = append(path, length, "/fd/");
+    length = append_number(path, length, descriptor);
+    path[length] = 0;
+    return kernel(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+}
+
+/// Maps memory that the program has in common with the simulation, and with other programs of the host.
+static long map_shared(const struct call *call) {
+    long descriptor = ask(rlk_request_share, call->e, call->c, 0, 0);
+    // The simulation's own texts are only read.
+    if (descriptor == -ENODEV && !(call->c & PROT_WRITE)) return map_copy(call);
+    if (descriptor < 0) return descriptor;
+    long opened = open_of_simulation(descriptor);
+    if (opened < 0) return opened;
+    long memory = kernel(SYS_mmap, call->a, call->b, call->c, call->d, opened, call->f);
+    kernel(SYS_close, opened, 0, 0, 0, 0, 0);
+    if (memory > 0 || memory < -4095) ask(rlk_request_note_mapping, call->e, memory, call->b, 0);
+    return memory;
+}
+
+/// Locks a part of a file, or finds a lock in its way.
+static long lock_part(int descriptor, struct flock *lock, enum rlk_lock_use use) {
+    struct rlk_slot *slot = own_slot();
+    if (use & rlk_lock_of_file && lock->l_pid != 0) return -EINVAL;
+    struct rlk_part_lock part = {lock->l_type, lock->l_whence, lock->l_start, lock->l_len, 0, use};
+    memcpy(slot->data, &part, sizeof part);
+    slot->count = sizeof part;
+    long result = ask(rlk_request_lock_part, descriptor, 0, 0, 0);
+    if (result < 0 || (use & ~rlk_lock_of_file) != rlk_lock_asks) return result;
+    memcpy(&part, slot->data, sizeof part);
+    lock->l_type = part.kind;
+    if (part.kind == F_UNLCK) return 0;
+    lock->l_whence = part.origin, lock->l_start = part.start, lock->l_len = part.length, lock->l_pid = part.process;
     return 0;
+}
+
+/// Answers the operations of `fcntl` on locks.
+static long control_locks(int descriptor, int operation, struct flock *lock, int *is_known) {
+    switch (operation) {
+        case F_GETLK: return lock_part(descriptor, lock, rlk_lock_asks);
+        case F_SETLK: return lock_part(descriptor, lock, rlk_lock_tries);
+        case F_SETLKW: return lock_part(descriptor, lock, rlk_lock_waits);
+        case F_OFD_GETLK: return lock_part(descriptor, lock, rlk_lock_asks | rlk_lock_of_file);
+        case F_OFD_SETLK: return lock_part(descriptor, lock, rlk_lock_tries | rlk_lock_of_file);
+        case F_OFD_SETLKW: return lock_part(descriptor, lock, rlk_lock_waits | rlk_lock_of_file);
+        default: *is_known = 0; return 0;
+    }
 }
 
 static long close_descriptor(int descriptor) {
@@ -218,6 +261,13 @@ static int is_of_file(long number) {
     }
 }
 
+static long find_directory(char *room, size_t size) {
+    long length = ask(rlk_request_directory, 0, 0, 0, 0);
+    if (length > (long)size) return -ERANGE;
+    if (length > 0) memcpy(room, own_slot()->data, length);
+    return length;
+}
+
 /// Calls that change paths, or on files of the simulation.
 static long change_files(const struct call *call, int *is_known) {
     int descriptor = (int)call->a;
@@ -232,6 +282,12 @@ static long change_files(const struct call *call, int *is_known) {
         case SYS_renameat: case SYS_renameat2: return rename_file(descriptor, second, call->c, (const char *)call->d);
         case SYS_chmod: return ask_about(rlk_request_permit, AT_FDCWD, first, call->b, 0);
         case SYS_fchmodat: return ask_about(rlk_request_permit, descriptor, second, call->c, 0);
+        case SYS_chdir: return ask_about(rlk_request_enter, AT_FDCWD, first, 0, 0);
+        case SYS_fchdir: return ask_about(rlk_request_enter, descriptor, "", 0, 0);
+        case SYS_getcwd: return find_directory((char *)call->a, call->b);
+        case SYS_chown: case SYS_lchown: return ask_about(rlk_request_own, AT_FDCWD, first, call->b, call->c);
+        case SYS_fchownat: return ask_about(rlk_request_own, descriptor, second, call->c, call->d);
+        case SYS_fchown: return ask_about(rlk_request_own, descriptor, "", call->b, call->c);
         case SYS_fchmod: return ask_about(rlk_request_permit, descriptor, "", call->b, 0);
 
         case SYS_pread64: return read_at(descriptor, (void *)call->b, call->c, call->d);
@@ -244,13 +300,12 @@ static long change_files(const struct call *call, int *is_known) {
         case SYS_fadvise64: return 0;
         case SYS_fallocate: return -EOPNOTSUPP;
         case SYS_utimensat: return 0;
-        case SYS_fcntl:
-            if (call->b == F_SETLK || call->b == F_SETLKW || call->b == F_GETLK)
-                return lock_bytes((struct flock *)call->c, call->b == F_GETLK);
-            break;
+        case SYS_fcntl: return control_locks(descriptor, call->b, (struct flock *)call->c, is_known);
         case SYS_mmap:
-            if (!(call->d & MAP_ANONYMOUS) && !is_kernels(call->e)) return map_copy(call);
-            return kernel(call->number, call->a, call->b, call->c, call->d, call->e, call->f);
+            if (call->d & MAP_ANONYMOUS || is_kernels(call->e))
+                return kernel(call->number, call->a, call->b, call->c, call->d, call->e, call->f);
+            return (call->d & MAP_TYPE) == MAP_PRIVATE ? map_copy(call) : map_shared(call);
+        case SYS_msync: return ask(rlk_request_sync_memory, call->a, call->b, 0, 0);
         default: break;
     }
     *is_known = 0;

@@ -57,6 +57,10 @@ HIDDEN long ask(enum rlk_request request, int64_t a, int64_t b, int64_t c, int64
 /// Notes that a call reaches beyond the simulation.
 HIDDEN void escape(const char *words, long number);
 
+/// Adds to a text of some length. Returns the new length.
+HIDDEN size_t append(char *text, size_t length, const char *more);
+HIDDEN size_t append_number(char *text, size_t length, long number);
+
 /// Counts what takes no time. A thread that does very much of it at one moment may be polling, and has to rest.
 HIDDEN void count_step(void);
 

@@ -62,6 +62,12 @@ enum rlk_request {
     rlk_request_rename,
     /// Sets the permissions of a path or, if there is none, of the descriptor.
     rlk_request_permit,
+    /// Sets the owner and the group, -1 for the present one, of a path or, if there is none, of the descriptor.
+    rlk_request_own,
+    /// Makes a path or, if there is none, the descriptor, the working directory.
+    rlk_request_enter,
+    /// The data become the path of the working directory, with a zero byte.
+    rlk_request_directory,
 
     /// Returns the lowest free descriptor, which becomes one of the system's, too.
     rlk_request_adopt,
@@ -93,6 +99,14 @@ enum rlk_request {
     rlk_request_sync,
     /// Locks a file as `flock` does.
     rlk_request_lock,
+    /// Locks a part of a file: the data are an `rlk_part_lock`, and become another one that is in the way if there is one.
+    rlk_request_lock_part,
+    /// Returns the simulation's descriptor of memory with the file, which is mapped with a protection.
+    rlk_request_share,
+    /// Tells where that memory was mapped, and how much of it.
+    rlk_request_note_mapping,
+    /// Syncs the files that are mapped at an address, in place of the descriptor, and in so many bytes after it.
+    rlk_request_sync_memory,
     /// The data become the next names in a directory: each with a letter for its kind before it, and a zero byte.
     rlk_request_names,
 
@@ -132,6 +146,18 @@ enum rlk_request {
 
 /// The flags of a transfer.
 enum rlk_transfer { rlk_transfer_never_waits = 1, rlk_transfer_keeps_input = 2 };
+
+/// A lock of a part of a file, with the system's numbers for its kind and its origin.
+struct rlk_part_lock {
+    int32_t kind, origin;
+    int64_t start, length;
+    int32_t process;
+    /// An `rlk_lock_use`.
+    int32_t use;
+};
+
+/// The purpose of a lock's request, and whether the lock belongs to the open file instead of the process.
+enum rlk_lock_use { rlk_lock_asks, rlk_lock_tries, rlk_lock_waits, rlk_lock_of_file = 4 };
 
 /// The facts about a file.
 struct rlk_status {
@@ -294,6 +320,17 @@ uint64_t rlk_pending_signals(const struct rlk_program_page *page, int slot, uint
 
 /// Takes a signal away that the thread with a slot has read.
 void rlk_take_signal(struct rlk_program_page *page, int slot, int signal);
+
+/// A file in memory of which a program can map a part.
+struct rlk_mapped {
+    int descriptor;
+    char *bytes;
+    size_t size;
+};
+
+/// Makes the memory as long as a file, or, if its descriptor is -1, makes it. Returns 0, or an error number.
+int rlk_resize_mapped(struct rlk_mapped *mapped, size_t size);
+void rlk_unmap(struct rlk_mapped *mapped);
 
 /// Kills a program and waits for its end. Returns the status as `waitpid` does.
 int rlk_kill_program(pid_t process);

@@ -9,6 +9,8 @@ class DiskNode {
     final weak var directory: DirectoryNode?
     /// The open file that holds the lock.
     final weak var lock: AnyObject?
+    /// The locks of parts of the file.
+    final let partLocks = PartLocks()
     /// The number of times that the node is open. A removed node that is open counts as one opening of its directory.
     final var openings = 0
 
@@ -36,6 +38,7 @@ class DiskNode {
     /// Loses the state that a crash does not keep.
     func crash() {
         (lock, openings) = (nil, 0)
+        partLocks.removeAll()
     }
 }
 

@@ -16,34 +16,73 @@ final class FileNode: DiskNode {
         }
     }
 
-    /// The bytes that a reader finds.
-    private(set) var content: [UInt8] = []
+    /// The content but for what programs have changed in their memory.
+    private var known: [UInt8] = []
     /// The bytes that survive every crash.
     private var durable: [UInt8] = []
+    /// The noted changes since the last sync.
+    private var noted: [Change] = []
+    /// The memory in which programs have mapped the file; `nil` if none has, since the start of the machine.
+    private var mapped: MappedContent?
+
+    /// The bytes that a reader finds.
+    var content: [UInt8] {
+        noteMappedChanges()
+        return known
+    }
+
     /// The changes since the last sync.
-    private(set) var changes: [Change] = []
+    var changes: [Change] {
+        noteMappedChanges()
+        return noted
+    }
 
     func change(_ change: Change) {
-        change.apply(to: &content)
-        changes.append(change)
+        noteMappedChanges()
+        note(change)
+        guard let mapped else { return }
+        // Without memory for its end, a program finds the file shorter than it is.
+        guard mapped.setSize(known.count), case .write(let bytes, let offset) = change else { return }
+        mapped.show(bytes, from: offset)
+    }
+
+    private func note(_ change: Change) {
+        change.apply(to: &known)
+        noted.append(change)
     }
 
     /// Replaces the content, durably.
     func install(_ content: [UInt8]) {
-        self.content = content
+        change(.truncate(0))
+        change(.write(content, at: 0))
         sync()
     }
 
     func sync() {
         durable = content
-        changes.removeAll()
+        noted.removeAll()
     }
 
     /// Loses the unsynced changes, except the ones that a crash keeps.
     func crash(keeping kept: some Sequence<Change>) {
         for change in kept { change.apply(to: &durable) }
-        changes.removeAll()
-        content = durable
+        noted.removeAll()
+        (known, mapped) = (durable, nil)
         crash()
+    }
+
+    // MARK: Programs' memory
+
+    /// Puts the content into memory that programs can map.
+    ///
+    /// - Returns: the memory's descriptor in the process of the simulation; `nil` if there is none.
+    func map() -> Int32? {
+        if mapped == nil { mapped = MappedContent(known) }
+        return mapped?.descriptor
+    }
+
+    /// Notes the pages that programs have changed in their memory, as writes of these pages.
+    private func noteMappedChanges() {
+        for (bytes, offset) in mapped?.changes(since: known) ?? [] { note(.write(bytes, at: offset)) }
     }
 }

@@ -35,6 +35,7 @@ final class OpenFile: OpenDescription {
 
     override func close() {
         unlock()
+        node.partLocks.release(of: ObjectIdentifier(self))
         if isWritable { disk.tell(IN_CLOSE_WRITE, node) }
         disk.hasClosed(node)
     }

@@ -63,6 +63,20 @@ extension SimulatedDisk {
         tell(IN_ATTRIB, node)
     }
 
+    /// - Parameters:
+    ///   - owner: the new owner; the largest number for the present one.
+    ///   - group: the new group; the largest number for the present one.
+    func setOwner(
+        _ owner: UInt32, _ group: UInt32, of node: DiskNode, as user: ChildProcess.User
+    ) throws(Refusal) {
+        let changesOwner = owner != .max && owner != node.ownership.owner
+        let mayChange = node.ownership.belongs(to: user) && !changesOwner && (group == .max || user.isIn(group))
+        guard user.isRoot || mayChange else { throw Refusal(EPERM) }
+        if owner != .max { node.ownership.owner = owner }
+        if group != .max { node.ownership.group = group }
+        tell(IN_ATTRIB, node)
+    }
+
     // MARK: Files
 
     /// - Parameter flags: the flags of the system call.

@@ -32,7 +32,10 @@ extension Process {
 
     func close(_ descriptor: Int32) {
         guard !isReal(descriptor) else { return WorldSystem.real.close(descriptor) }
-        descriptors.remove(descriptor)?.letGo(descriptor, of: self)
+        guard let target = descriptors.remove(descriptor) else { return }
+        // A process loses its locks of a file's parts with any of its descriptors of that file.
+        (target as? OpenFile)?.node.partLocks.release(of: ObjectIdentifier(self))
+        target.letGo(descriptor, of: self)
     }
 
     func duplicate(_ descriptor: Int32) -> Int32 {

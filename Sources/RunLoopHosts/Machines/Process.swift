@@ -13,7 +13,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     let machine: Machine
     /// The group, whose processes can all be signalled together.
     let group: Int32
-    let workingDirectory: String
+    var workingDirectory: String
     /// The user that the process runs as, from its start to its end.
     let user: ChildProcess.User
     /// The path of the process's program, and the arguments; empty for a main process.

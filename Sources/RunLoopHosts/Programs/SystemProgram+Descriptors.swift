@@ -25,8 +25,9 @@ extension SystemProgram {
         case rlk_request_set: return number(process.descriptors.add(EventSet()))
         case rlk_request_poll: return poll(request)
         case rlk_request_open, rlk_request_status, rlk_request_make_directory, rlk_request_remove, rlk_request_rename,
-            rlk_request_permit:
+            rlk_request_permit, rlk_request_own, rlk_request_enter, rlk_request_directory:
             return answerPath(request)
+        case rlk_request_sync_memory: return syncMemory(at: UInt(bitPattern: Int(request.arguments.0)), Int(second))
         default: break
         }
         guard let target = process.target(of: descriptor(request)) else { return -Int64(EBADF) }

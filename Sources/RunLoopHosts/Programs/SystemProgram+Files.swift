@@ -25,6 +25,12 @@ extension SystemProgram {
             let paths = request.text.split(separator: "\0", maxSplits: 1).map(String.init)
             guard paths.count == 2 else { return -Int64(ENOENT) }
             return result(process.rename(path(paths[0], in: directory), to: path(paths[1], in: second)))
+        case rlk_request_own: return setOwner(request)
+        case rlk_request_enter: return enter(request)
+        case rlk_request_directory:
+            let bytes = Array((process.workingDirectory + "\0").utf8)
+            bytes.withUnsafeBytes { request.set($0) }
+            return Int64(bytes.count)
         default:
             let permissions = UInt32(truncatingIfNeeded: second)
             guard request.count > 0 else {
@@ -32,6 +38,40 @@ extension SystemProgram {
             }
             return result(process.setPermissions(permissions, at: path(request.text, in: directory)))
         }
+    }
+
+    /// Returns the node of a path or, if there is none, of the descriptor.
+    private func node(of request: Request) throws(Refusal) -> DiskNode {
+        let directory = request.arguments.0
+        guard request.count == 0 else {
+            let path = Directories.absolute(path(request.text, in: directory), from: process.workingDirectory)
+            return try process.machine.disk.node(at: path, as: process.user)
+        }
+        guard let target = process.descriptors[descriptor(directory)] else { throw Refusal(EBADF) }
+        guard let file = target as? OpenFile else { throw Refusal(EINVAL) }
+        return file.node
+    }
+
+    private func setOwner(_ request: Request) -> Int64 {
+        let (_, owner, group, _) = request.arguments
+        do throws(Refusal) {
+            try process.machine.disk.setOwner(
+                UInt32(truncatingIfNeeded: owner), UInt32(truncatingIfNeeded: group), of: node(of: request),
+                as: process.user)
+            return 0
+        } catch { return -Int64(error.reason) }
+    }
+
+    /// Changes the working directory.
+    private func enter(_ request: Request) -> Int64 {
+        do throws(Refusal) {
+            let path = try node(of: request).path
+            if let reason = process.machine.disk.reason(againstWorkingIn: path, as: process.user) {
+                throw Refusal(reason)
+            }
+            process.workingDirectory = path
+            return 0
+        } catch { return -Int64(error.reason) }
     }
 
     private func path(_ text: String, in directory: Int64) -> String {
@@ -153,6 +193,11 @@ extension SystemProgram {
                 return 0
             }
             return result(process.lock(descriptor))
+        case rlk_request_lock_part: return lockPart(file, request)
+        case rlk_request_share: return share(file, Int32(truncatingIfNeeded: second))
+        case rlk_request_note_mapping:
+            noteMapping(of: file.node, at: UInt(bitPattern: Int(second)), Int(third))
+            return 0
         case rlk_request_names: return names(file, request)
         default: return -Int64(ENOSYS)
         }

@@ -40,6 +40,8 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     private var waits: [(slot: Int32, word: Int64, bits: UInt32)] = []
     /// The next SIGALRM.
     var alarm: Alarm?
+    /// The addresses at which the program has mapped files for all to see.
+    var mappings: [(place: Range<UInt>, node: DiskNode)] = []
 
     /// Prepares a program; its process starts with ``run(_:)``.
     init(_ path: String, of process: Process, seededBy numbers: RunLoop.RandomNumbers) throws {
@@ -82,7 +84,16 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
             rlk_start_program(memory!, path, arguments.pointers, environment.pointers, &system)
         }
         guard status == 0 else { throw SystemError("start \(path)", errno: status) }
+        openStandardInput()
         serve(0)
+    }
+
+    /// Opens the file `/dev/stdin` of the host's disk, if there is one, as the standard input, which is at its end otherwise.
+    private func openStandardInput() {
+        let path = "/dev/stdin"
+        guard process.machine.disk.exists(path, as: process.user) else { return }
+        process.close(DescriptorTable.first)
+        _ = process.open(path, flags: O_RDONLY)
     }
 
     /// Kills the process of the system, if it still runs.
