@@ -25,7 +25,8 @@ extension SystemProgram {
         }
         guard isShared ? file.isReadable : file.isWritable else { return -Int64(EBADF) }
         if use == rlk_lock_waits.rawValue {
-            rest(request.slot, for: -1, at: [locks]) { locks.conflict(with: lock) == nil }
+            let waited = rest(request.slot, for: -1, at: [locks]) { locks.conflict(with: lock) == nil }
+            guard waited == 0 else { return waited }
         }
         guard locks.conflict(with: lock) == nil else { return -Int64(EAGAIN) }
         locks.add(lock)
