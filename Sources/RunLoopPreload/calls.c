@@ -60,6 +60,8 @@ void escape(const char *words, long number) {
     }
     slot->count = length;
     ask(rlk_request_escape, 0, 0, 0, 0);
+    // A program may try again for ever.
+    count_step();
 }
 
 // MARK: Facts about the process

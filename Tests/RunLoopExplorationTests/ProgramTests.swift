@@ -35,7 +35,7 @@ struct ProgramTests {
 
     @Test("nothing is found in the same program without its races", arguments: all)
     func twins(_ fault: String) {
-        let result = Exploration(schedules: 100, limits: limits).run { run($0, [fault, "right"]) }
+        let result = Exploration(schedules: 50, limits: limits).run { run($0, [fault, "right"]) }
         guard case .passed = result else {
             Issue.record("\(fault): \(result)")
             return
