@@ -34,6 +34,8 @@ REAL(void, dispatch_group_notify_f, void *, void *, void *, void (*)(void *))
 REAL(void, dispatch_apply, size_t, void *, void *)
 REAL(void, dispatch_apply_f, size_t, void *, void *, void (*)(void *, size_t))
 REAL(void *, dispatch_source_create, const void *, uintptr_t, uintptr_t, void *)
+REAL(void, dispatch_activate, void *)
+REAL(void, dispatch_resume, void *)
 
 #define ON_REAL_TIME(call)                                                                                             \
     do {                                                                                                               \
@@ -112,6 +114,10 @@ __attribute__((weak)) void *dispatch_source_create(const void *type, uintptr_t h
     ON_REAL_TIME(source = real_dispatch_source_create()(type, handle, mask, queue));
     return source;
 }
+
+// Dispatch may start a thread for what begins, whose making was an escape.
+__attribute__((weak)) void dispatch_activate(void *object) { ON_REAL_TIME(real_dispatch_activate()(object)); }
+__attribute__((weak)) void dispatch_resume(void *object) { ON_REAL_TIME(real_dispatch_resume()(object)); }
 
 __attribute__((weak)) void dispatch_after(dispatch_time_t when, void *queue, void *block) {
     escape();

@@ -11,7 +11,7 @@
 // for a lock that is free, nor Swift for a task that goes to another actor, so the simulation would not hear of it. Here
 // it chooses, if it is explored, whether another thread goes first.
 //
-// The definitions are weak for the sake of test programs that are linked with this code. There they only pass on.
+// In a test program that is linked with this library, they only pass on.
 
 // MARK: Places
 
@@ -41,7 +41,7 @@ __attribute__((used)) HIDDEN void *reach_function(unsigned number) {
 
 /// Keeps the arguments, whatever they are, and goes on in the function that the program means.
 #define DEFINE(function)                                                                                                     \
-    __attribute__((naked, weak, used, visibility("default"))) void again_##function(void) __asm__(#function);              \
+    __attribute__((naked, used, visibility("default"))) void again_##function(void) __asm__(#function);              \
     void again_##function(void) {                                                \
         __asm__("push %%rdi\n push %%rsi\n push %%rdx\n push %%rcx\n push %%r8\n push %%r9\n push %%r10\n"                  \
                 "mov %[number], %%edi\n"                                                                                     \
@@ -60,7 +60,7 @@ ALL(DEFINE)
 
 /// Takes a lock. The word tells who has it meanwhile.
 #define LOCK(function, type, word)                                                                                           \
-    __attribute__((weak, visibility("default"))) int function(type *lock) {                                                  \
+    __attribute__((visibility("default"))) int function(type *lock) {                                                  \
         static void *next;                                                                                                   \
         if (!page) return NEXT(function)(lock);                                                                              \
         reach_place();                                                                                                       \
@@ -77,7 +77,7 @@ LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, __data.__cur_writer)
 LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, __data.__cur_writer)
 
 /// The holder has its turn only while the others rest.
-__attribute__((weak, visibility("default"))) int pthread_spin_lock(pthread_spinlock_t *lock) {
+__attribute__((visibility("default"))) int pthread_spin_lock(pthread_spinlock_t *lock) {
     static void *next;
     if (!page) return NEXT(pthread_spin_lock)(lock);
     reach_place();
