@@ -52,6 +52,34 @@ struct StreamTests {
         #expect(log == ["|reset 8", "hello", "closed at 20"], "\(log)")
     }
 
+    /// The connection would keep the function that answers, and so this.
+    private final class Token: Sendable {}
+
+    /// Has a client send bytes after its preface. Returns `true` if nothing is left of the connection after its end.
+    private func leavesNothing(_ bytes: [UInt8]) -> Bool {
+        var token: Token? = Token()
+        weak let kept = token
+        let log = Conversation().run({ [token] loop, limits in
+            HTTPServer(on: loop, limits: limits) { _ in .text(token == nil ? "gone" : "hello") }
+        }) { loop, log in
+            let client = try await FrameClient(loop)
+            try await client.peer.write(bytes)
+            while let frame = try await client.next(), frame.type != FrameClient.data {}
+            client.peer.close()
+            log.append("closed")
+        }
+        token = nil
+        return log == ["closed"] && kept == nil
+    }
+
+    @Test("a connection that an error ends, in the same read as a request, leaves nothing behind")
+    func leftovers() {
+        let request = FrameClient.bytes(FrameClient.headers, Self.whole, 1, FrameClient.head())
+        #expect(leavesNothing(request))
+        // No window may grow by nothing.
+        #expect(leavesNothing(request + FrameClient.bytes(FrameClient.windowUpdate, 0, 0, [0, 0, 0, 0])))
+    }
+
     @Test("an answer that cannot be completed resets its stream alone")
     func resets() {
         let conversation = Conversation()

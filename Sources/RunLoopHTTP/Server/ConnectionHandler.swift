@@ -78,7 +78,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        state == .closing ? context.read() : context.fireChannelReadComplete()
+        // Also at the end of the read in which the connection has begun to close: the handlers of HTTP/2 keep the streams
+        // that had input, and with them the whole connection, until then.
+        context.fireChannelReadComplete()
+        if state == .closing { context.read() }
     }
 
     // Further input would be answered, and the answers would pile up.

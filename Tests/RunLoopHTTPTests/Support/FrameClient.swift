@@ -47,10 +47,15 @@ final class FrameClient {
     nonisolated(nonsending) func send(
         _ type: UInt8, _ flags: UInt8 = 0, _ stream: UInt32 = 0, _ payload: [UInt8] = []
     ) async throws {
+        try await peer.write(Self.bytes(type, flags, stream, payload))
+    }
+
+    /// Returns the bytes of a frame.
+    static func bytes(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) -> [UInt8] {
         let count = payload.count
         let length = [UInt8(count >> 16), UInt8(count >> 8 & 255), UInt8(count & 255)]
         let number = (0..<4).map { UInt8(truncatingIfNeeded: stream >> (24 - 8 * $0)) }
-        try await peer.write(length + [type, flags] + number + payload)
+        return length + [type, flags] + number + payload
     }
 
     /// Returns the next frame; `nil` at the end.
