@@ -77,9 +77,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
+    // Also at the end of the read in which the connection has begun to close: the handlers of HTTP/2 keep the streams that
+    // had input, and with them the whole connection, until then.
     func channelReadComplete(context: ChannelHandlerContext) {
-        // Also at the end of the read in which the connection has begun to close: the handlers of HTTP/2 keep the streams
-        // that had input, and with them the whole connection, until then.
         context.fireChannelReadComplete()
         if state == .closing { context.read() }
     }
@@ -291,6 +291,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         deadline.cancel()
+        // A channel that closes within a read reports no end of that. A second end does nothing.
+        context.fireChannelReadComplete()
         context.fireChannelInactive()
     }
 
