@@ -243,13 +243,6 @@ public final class SimulatedHost: Sendable {
     }
 }
 
-/// The end of a program of the system by a signal of its own.
-struct Crash: Error, CustomStringConvertible {
-    let signal: Signal
-
-    var description: String { "crashed with \(signal)" }
-}
-
 /// The end of a program with a status other than zero.
 private struct FailedExit: Error, CustomStringConvertible {
     let code: Int32

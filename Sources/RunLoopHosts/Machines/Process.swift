@@ -175,6 +175,13 @@ protocol RunningProgram: AnyObject {
     func end()
 }
 
+/// The end of a program of the system by a signal of its own.
+struct Crash: Error, CustomStringConvertible {
+    let signal: Signal
+
+    var description: String { "crashed with \(signal)" }
+}
+
 // MARK: - The surroundings and the time
 
 extension Process: SimulatedSurroundings {
