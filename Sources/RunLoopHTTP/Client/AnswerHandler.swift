@@ -29,6 +29,8 @@ final class AnswerHandler: ChannelDuplexHandler, BodyChannel {
 
     /// Called when the connection has no exchange any more, with whether it can have another one.
     var ended: (Bool) -> Void = { _ in }
+    /// Returns `false` for a stream that the server has said it will not begin with.
+    var isBegun: (HTTP2StreamID) -> Bool = { _ in true }
 
     init(isStream: Bool, on loop: RunLoop, inModes modes: RunLoop.Modes, _ options: HTTPClient.Options) {
         (self.isStream, self.loop, self.modes, self.options) = (isStream, loop, modes, options)
@@ -169,6 +171,9 @@ final class AnswerHandler: ChannelDuplexHandler, BodyChannel {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // The decoder takes the end within an answer for an error of its own; all others are the connection's.
+        if let closed = error as? NIOHTTP2Errors.StreamClosed {
+            exchange?.isRefused = closed.errorCode == .refusedStream || !isBegun(closed.streamID)
+        }
         let isMalformed = error is HTTPParserError && error as? HTTPParserError != .invalidEOFState
         finish(isMalformed ? .malformed(error) : .closed)
         context.close(promise: nil)

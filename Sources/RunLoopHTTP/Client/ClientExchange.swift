@@ -19,6 +19,8 @@ final class ClientExchange {
     private var handler: AnswerHandler?
     /// True once the server has answered anything.
     var hasBegun: Bool { head != nil }
+    /// True if the server has said that it has not begun with the request.
+    var isRefused = false
 
     init(_ request: HTTPRequest, on loop: RunLoop, _ options: HTTPClient.Options) {
         (self.request, self.loop, self.options) = (request, loop, options)

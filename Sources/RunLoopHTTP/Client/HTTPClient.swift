@@ -15,9 +15,9 @@ public import HTTPTypes
 /// `Connection.connect(host:port:on:)`. Each step has a time limit on the loop's clock, so a test on virtual time waits for
 /// nothing; see ``Options``.
 ///
-/// A request on a connection that the server had closed meanwhile is sent once more, if it may be repeated: its method is one
-/// of GET, HEAD, PUT, DELETE, OPTIONS and TRACE, its body is in memory, and no part of an answer has come. Nothing else is
-/// repeated. The client follows no redirects, and has no cookies, proxies or caches.
+/// A request on a connection that the server had closed meanwhile is sent again, on another connection, if it may be repeated:
+/// its method is one of GET, HEAD, PUT, DELETE, OPTIONS and TRACE, its body is in memory, and no part of an answer has come. So
+/// is one of any method that a server of HTTP/2 has refused to begin with. Nothing else is repeated. The client follows no redirects, and has no cookies, proxies or caches.
 ///
 /// A client belongs to the loop's thread, and is not `Sendable`. When it is released, its unused connections are closed, and the
 /// others when their answers have been taken; a ``WebSocket`` stays.
@@ -76,14 +76,16 @@ public final class HTTPClient {
     private nonisolated(nonsending) func answer(
         _ request: HTTPRequest, _ body: RequestBody, _ pool: Pool
     ) async throws -> Response {
+        // Each of the connections may have been closed meanwhile. More would not help with a server that refuses.
+        var repeats = options.connectionsPerOrigin
         while true {
             let place = try await pool.place()
             let exchange = ClientExchange(request, on: loop, options)
             do {
                 exchange.begin(on: place.handler, body)
                 return try await exchange.response()
-            } catch Failure.closed where place.isUsed && !exchange.hasBegun && mayRepeat(request, body) {
-                continue
+            } catch Failure.closed where repeats > 0 && mayRepeat(exchange, place, body) {
+                repeats -= 1
             } catch {
                 exchange.fail(error as? Failure ?? .answerTime)
                 throw error
@@ -143,9 +145,10 @@ public final class HTTPClient {
         }
     }
 
-    private func mayRepeat(_ request: HTTPRequest, _ body: RequestBody) -> Bool {
-        guard case .bytes = body.content else { return false }
-        return [.get, .head, .put, .delete, .options, .trace].contains(request.method)
+    private func mayRepeat(_ exchange: ClientExchange, _ place: Pool.Place, _ body: RequestBody) -> Bool {
+        guard case .bytes = body.content, !exchange.hasBegun else { return false }
+        let isHarmless = [.get, .head, .put, .delete, .options, .trace].contains(exchange.request.method)
+        return exchange.isRefused || place.isUsed && isHarmless
     }
 
     private func pool(of origin: Origin) throws -> Pool {

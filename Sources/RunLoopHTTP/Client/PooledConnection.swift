@@ -16,6 +16,8 @@ final class PooledConnection {
     private var handler: AnswerHandler?
     private var multiplexer: NIOHTTP2Handler.StreamMultiplexer?
     private var streams = 0
+    /// The last stream that a server which goes begins with.
+    private var lastStream = HTTP2StreamID.maxID
     /// True if the connection has had an exchange.
     var isUsed = false
     let idleTime: Deadline
@@ -55,7 +57,8 @@ final class PooledConnection {
                 mode: .client, eventLoop: context.eventLoop, connectionConfiguration: .init(),
                 streamConfiguration: .init()
             ) { $0.close() }
-            try pipeline.addHandlers([handler, Farewell(self)])
+            let ends = HTTP2Ends(isClient: true)
+            try pipeline.addHandlers([ends.frames, handler, Farewell(self), ends])
             multiplexer = try handler.syncMultiplexer()
             try pipeline.context(handler: handler).fireChannelActive()
         } else {
@@ -83,6 +86,7 @@ final class PooledConnection {
         let loop = loop
         let handler: AnswerHandler? = try await loop.awaitCompletion { [self] complete in
             let handler = AnswerHandler(isStream: true, on: loop, inModes: modes, options)
+            handler.isBegun = { [self] stream in stream <= lastStream }
             let promise = channel.eventLoop.makePromise(of: (any Channel).self)
             let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
             multiplexer.createStreamChannel(promise: promise) { stream in
@@ -118,7 +122,10 @@ final class PooledConnection {
         if streams == 0 { close() }
     }
 
-    fileprivate func isLeaving() { lost(self) }
+    fileprivate func isLeaving(after stream: HTTP2StreamID) {
+        lastStream = stream
+        lost(self)
+    }
 
     func close() {
         channel?.close(promise: nil)
@@ -176,11 +183,8 @@ private final class Farewell: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if case .goAway = unwrapInboundIn(data).payload { connection.isLeaving() }
+        if case .goAway(let last, _, _) = unwrapInboundIn(data).payload { connection.isLeaving(after: last) }
         context.fireChannelRead(data)
     }
-
-    // An error of one stream arrives here as well, and ends nothing.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 }
 #endif

@@ -291,8 +291,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         deadline.cancel()
-        // A channel that closes within a read reports no end of that. A second end does nothing.
-        context.fireChannelReadComplete()
         context.fireChannelInactive()
     }
 

@@ -11,14 +11,14 @@ internal import RunLoopTLS
 /// Serves the exchanges of an HTTP/1.1 connection, one after another, or the single exchange of an HTTP/2 stream.
 ///
 /// The handler reads as fast as the program takes the body, and writes as fast as the client reads.
-final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, BodyChannel {
+final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, BodyChannel, DrainingHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = Never
 
     let client: ServedClient
     /// The connection of HTTP/1.1; `nil` for a stream of HTTP/2.
     private let connection: ConnectionHandler?
-    private var context: ChannelHandlerContext?
+    private(set) var context: ChannelHandlerContext?
 
     private enum Stage {
         /// The next request is yet to come.
@@ -38,7 +38,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
     private var version = HTTPVersion.http1_1
     private var early = EarlyInput()
     private var upgrade = Upgrade.possible
-    private var drainTurn = DrainTurn()
+    var drainTurn = DrainTurn()
     private var isReadWanted = false
     private var isFlushWanted = false
     /// The number of calls under way whose output is flushed at the end of the outermost.
@@ -383,9 +383,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
         isFlushWanted = true
         guard depth == 0 else { return }
         // A call of the program, outside of a handler.
-        let isOutermost = drainTurn.begin()
-        flushIfWanted()
-        if isOutermost { drainTurn.end() }
+        duringWrite { flushIfWanted() }
     }
 
     private func flushIfWanted() {
@@ -406,27 +404,11 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, Body
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         progress()
-        if context.channel.isWritable { drain(context) }
+        peerHasRead()
         context.fireChannelWritabilityChanged()
     }
 
-    /// Tells the program that it can write on; later if it is just writing.
-    private func drain(_ context: ChannelHandlerContext) {
-        switch drainTurn.peerHasRead() {
-        case .now:
-            together { exchange?.drained() }
-            drainTurn.end()
-        case .later:
-            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-            context.eventLoop.execute { bound.value.drainNow() }
-        case .promised: break
-        }
-    }
-
-    private func drainNow() {
-        drainTurn.promiseIsDue()
-        if let context, isWritable { drain(context) }
-    }
+    func drained() { together { exchange?.drained() } }
 
     // MARK: Ends
 

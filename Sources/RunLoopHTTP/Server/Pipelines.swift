@@ -56,7 +56,7 @@ extension ChannelPipeline.SynchronousOperations {
         let untimed = NIOHTTP2ServerConnectionManagementHandler.Configuration(
             maxIdleTime: nil, maxAge: nil, maxGraceTime: nil, keepalive: nil)
         let management = NIOHTTP2ServerConnectionManagementHandler(eventLoop: eventLoop, configuration: untimed)
-        let ends = HTTP2Ends()
+        let ends = HTTP2Ends(isClient: false)
         let bound = NIOLoopBound((client, connection), eventLoop: eventLoop)
         let protocolHandler = NIOHTTP2Handler(
             mode: .server, eventLoop: eventLoop, connectionConfiguration: configuration.connection,

@@ -1,52 +1,56 @@
 #if Adapters
+internal import NIOCore
+
 /// Decides when a program is told that its peer has read enough: not within a write of its own, and not while it is being told,
 /// but in the loop's next turn.
 struct DrainTurn {
-    private enum State {
+    fileprivate enum State {
         case free
         /// The program writes, or is being told.
         case held
         /// The program is told in the next turn.
         case promised
     }
-    private var state = State.free
+    fileprivate var state = State.free
+}
 
-    /// Begins a write of the program.
-    ///
-    /// - Returns: `false` if it is part of another call, which ends later.
-    mutating func begin() -> Bool {
-        guard state == .free else { return false }
-        state = .held
-        return true
+/// A handler whose program writes on when its peer has read enough.
+protocol DrainingHandler: AnyObject {
+    var drainTurn: DrainTurn { get set }
+    var context: ChannelHandlerContext? { get }
+    var isWritable: Bool { get }
+
+    /// Tells the program that it can write on.
+    func drained()
+}
+
+extension DrainingHandler {
+    /// Has `body` send what a call of the program has written.
+    func duringWrite(_ body: () -> Void) {
+        // Another call may be under way, which ends later.
+        let isOutermost = drainTurn.state == .free
+        if isOutermost { drainTurn.state = .held }
+        body()
+        if isOutermost, drainTurn.state == .held { drainTurn.state = .free }
     }
 
-    /// Ends a write of the program, or the call that has told it.
-    mutating func end() {
-        if state == .held { state = .free }
-    }
-
-    /// The answer to a peer that has read enough.
-    enum Decision {
-        /// The program is told now; ``end()`` follows.
-        case now
-        /// The program is told in the next turn, after ``promiseIsDue()``.
-        case later
-        /// The same is promised already.
-        case promised
-    }
-
-    mutating func peerHasRead() -> Decision {
-        switch state {
+    /// Tells the program that it can write on; later if it is just writing.
+    func peerHasRead() {
+        guard let context, isWritable else { return }
+        switch drainTurn.state {
         case .free:
-            state = .held
-            return .now
+            drainTurn.state = .held
+            drained()
+            if drainTurn.state == .held { drainTurn.state = .free }
         case .held:
-            state = .promised
-            return .later
-        case .promised: return .promised
+            drainTurn.state = .promised
+            let bound = NIOLoopBound(self as any DrainingHandler, eventLoop: context.eventLoop)
+            context.eventLoop.execute {
+                bound.value.drainTurn.state = .free
+                bound.value.peerHasRead()
+            }
+        case .promised: break
         }
     }
-
-    mutating func promiseIsDue() { state = .free }
 }
 #endif

@@ -18,14 +18,14 @@ extension ChannelPipeline.SynchronousOperations {
 }
 
 /// The last handler of a connection that speaks WebSocket.
-final class WebSocketHandler: ChannelDuplexHandler {
+final class WebSocketHandler: ChannelDuplexHandler, DrainingHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
     typealias OutboundOut = WebSocketFrame
 
     private let terms: WebSocketTerms
     private let socket: WebSocket
-    private var context: ChannelHandlerContext?
+    private(set) var context: ChannelHandlerContext?
     private var isReadHeld = false
     private var isFlushPosted = false
     /// True once this side has sent its close frame.
@@ -106,11 +106,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     func write(_ message: WebSocket.Message) {
         guard !isClosing else { return }
         // Only output that the system does not take counts as unread.
-        if !isWritable {
-            let isOutermost = drainTurn.begin()
-            flush()
-            if isOutermost { drainTurn.end() }
-        }
+        if !isWritable { duringWrite { flush() } }
         guard isWritable else { return drop(.unread) }
         switch message {
         case .text(let text): write(.text, ByteBuffer(string: text))
@@ -142,30 +138,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
         }
         if isWritable {
             if let bytes = owedPong.take() { write(.pong, bytes) }
-            drain(context)
+            peerHasRead()
         }
         context.fireChannelWritabilityChanged()
     }
 
-    private var drainTurn = DrainTurn()
+    var drainTurn = DrainTurn()
 
-    /// Tells the program that it can write on; later if it is just writing.
-    private func drain(_ context: ChannelHandlerContext) {
-        switch drainTurn.peerHasRead() {
-        case .now:
-            socket.drained()
-            drainTurn.end()
-        case .later:
-            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-            context.eventLoop.execute { bound.value.drainNow() }
-        case .promised: break
-        }
-    }
-
-    private func drainNow() {
-        drainTurn.promiseIsDue()
-        if let context, isWritable { drain(context) }
-    }
+    func drained() { socket.drained() }
 
     // MARK: The end
 

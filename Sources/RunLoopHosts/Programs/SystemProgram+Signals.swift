@@ -86,12 +86,6 @@ extension SystemProgram {
         }
         alarm = Alarm(next: next, date: date, period: period)
     }
-
-    struct Alarm {
-        let next: Appointment
-        let date: RunLoop.Instant
-        let period: Duration
-    }
 }
 
 /// A descriptor at which a program reads signals that it blocks, as `signalfd` makes it.

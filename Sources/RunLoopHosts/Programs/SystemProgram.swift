@@ -38,6 +38,11 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     private var unfinished: [(stream: StandardStream, line: [UInt8])] = []
     /// The threads that wait at words of the program's memory, in the order in which they began.
     private var waits: [(slot: Int32, word: Int64, bits: UInt32)] = []
+    struct Alarm {
+        let next: Appointment
+        let date: RunLoop.Instant
+        let period: Duration
+    }
     /// The next SIGALRM.
     var alarm: Alarm?
     /// The addresses at which the program has mapped files for all to see.

@@ -2,7 +2,7 @@
 import RunLoopKit
 import RunLoopUnix
 
-/// An HTTP/2 client that sends any frames. On its loop's thread.
+/// A side of HTTP/2 that sends any frames. On its loop's thread.
 final class FrameClient {
     struct Frame {
         let type: UInt8
@@ -31,9 +31,19 @@ final class FrameClient {
     private var received: [UInt8] = []
     private var texts: [UInt32: String] = [:]
 
-    init(_ loop: RunLoop) async throws {
-        peer = try await Connection.connect(host: "web", port: 80, on: loop)
-        try await peer.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    /// The number of bytes that come before the peer's frames.
+    private var skipped: Int
+
+    static let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+    init(_ peer: Connection, skipping skipped: Int) {
+        (self.peer, self.skipped) = (peer, skipped)
+    }
+
+    /// Connects to the host `web` as a client.
+    convenience init(_ loop: RunLoop) async throws {
+        self.init(try await Connection.connect(host: "web", port: 80, on: loop), skipping: 0)
+        try await peer.write(Self.preface)
         try await send(Self.settings)
     }
 
@@ -61,7 +71,11 @@ final class FrameClient {
     /// Returns the next frame; `nil` at the end.
     nonisolated(nonsending) func next() async throws -> Frame? {
         while true {
-            if received.count >= 9 {
+            if skipped > 0, received.count >= skipped {
+                received.removeFirst(skipped)
+                skipped = 0
+            }
+            if skipped == 0, received.count >= 9 {
                 let length = Int(Self.number([0] + received[0..<3]))
                 if received.count >= 9 + length {
                     defer { received.removeFirst(9 + length) }
