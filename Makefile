@@ -19,7 +19,7 @@ ADAPTED_BIN = $$($(ADAPTED_BUILD) --show-bin-path)
 PRODUCTS = $(shell awk -F'"' '/[.]library/ && !/dynamic/ { print $$2 }' Package.swift)
 SOURCES = Package.swift Sources Tests Examples Scripts Benchmarks/Package.swift Benchmarks/Sources
 AT_ONCE = @+MAKE="$(MAKE)" Scripts/at-once
-MAKE_EACH = @+set -e; for target in $(1); do $(MAKE) --no-print-directory $$target; done
+MAKE_EACH = @+set -e; for target in $(1); do begin=$$(date +%s); $(MAKE) --no-print-directory $$target; echo "$$target: $$(($$(date +%s) - begin)) s"; done
 # Two builds would wait for each other in one folder: the library's here, and there the adapters' and the programs'.
 LIBRARY_CHECKS = check-claims probe-checks fiber-checks later-tests deep-tests dependent-checks outside-checks linking-checks fuzzers
 ADAPTED_CHECKS = adapter-tests compile-checks docs check-api examples web-tests gtk-checks wayland-checks

@@ -109,6 +109,9 @@ public struct TLSClientContext: Sendable {
         }
     }
 
+    /// True if the context has application protocols of its own, which it offers to servers.
+    @_spi(Ports) public var offersProtocols: Bool { !(protocols ?? context.protocols).isEmpty }
+
     /// Returns the context with other application protocols, for a client whose connections speak different ones.
     @_spi(Ports) public func offering(_ protocols: [String]) throws(TLSError) -> TLSClientContext {
         var context = self

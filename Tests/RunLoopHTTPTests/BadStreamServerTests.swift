@@ -45,10 +45,8 @@ struct BadStreamServerTests {
             }
             network.addHost("client") { loop in
                 loop.task {
-                    var tls = TLSOptions()
-                    tls.applicationProtocols = ["h2", "http/1.1"]
                     var options = HTTPClient.Options()
-                    options.tls = try TLSClientContext(roots: roots, options: tls)
+                    options.tls = try TLSClientContext(roots: roots)
                     let client = HTTPClient(on: loop, options: options)
                     for _ in 0..<2 {
                         do {

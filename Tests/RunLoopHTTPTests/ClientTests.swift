@@ -284,10 +284,8 @@ struct ClientTests {
             }
             network.addHost("client") { loop in
                 loop.task {
-                    var tls = TLSOptions()
-                    tls.applicationProtocols = ["h2", "http/1.1"]
                     var options = HTTPClient.Options()
-                    options.tls = try TLSClientContext(roots: roots, options: tls)
+                    options.tls = try TLSClientContext(roots: roots)
                     let client = HTTPClient(on: loop, options: options)
                     do {
                         try await loop.withTasks { tasks in

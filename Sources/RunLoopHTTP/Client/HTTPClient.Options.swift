@@ -28,8 +28,10 @@ extension HTTPClient {
         /// The largest number of bytes of a ``WebSocket`` that wait for its server. A further message by
         /// ``WebSocket/write(_:)`` closes the connection.
         public var unreadBytes = 256 * 1024
-        /// The certificates that the client trusts, and its own. With `nil`, the default, the system's authorities are trusted,
-        /// and HTTP/2 and HTTP/1.1 are offered. A ``WebSocket`` offers HTTP/1.1 alone.
+        /// The certificates that the client trusts, and its own. With `nil`, the default, the system's authorities are trusted.
+        ///
+        /// HTTP/2 and HTTP/1.1 are offered, unless the context has `applicationProtocols` of its own. A ``WebSocket`` offers
+        /// HTTP/1.1 alone.
         public var tls: TLSClientContext?
 
         /// Creates the default options.

@@ -160,11 +160,9 @@ public final class HTTPClient {
     }
 
     private func tlsContext() throws -> TLSClientContext {
-        if let tls { return tls }
-        var options = TLSOptions()
-        options.applicationProtocols = ["h2", "http/1.1"]
         do {
-            let made = try TLSClientContext(options: options)
+            let given = try tls ?? TLSClientContext()
+            let made = given.offersProtocols ? given : try given.offering(["h2", "http/1.1"])
             tls = made
             return made
         } catch { throw Failure.unreachable(error) }
