@@ -61,6 +61,18 @@ extension HTTPServer {
             Response(status, type, ByteBuffer(bytes: bytes))
         }
 
+        /// Creates an answer with bytes, such as the body of another message.
+        ///
+        /// - Parameters:
+        ///   - bytes: the body.
+        ///   - status: the status.
+        ///   - type: the value of `Content-Type`.
+        public static func bytes(
+            _ bytes: ByteBuffer, _ status: HTTPResponse.Status = .ok, type: String
+        ) -> Response {
+            Response(status, type, bytes)
+        }
+
         /// Creates an answer whose body is written piece by piece, after the head.
         ///
         /// ```swift
