@@ -61,7 +61,8 @@ static int has_ended(pid_t process) {
 
 void rlk_set_facts(struct rlk_program_page *page, const struct rlk_program_facts *facts) {
     page->process = facts->process, page->parent = facts->parent;
-    page->user = facts->user, page->group = facts->group, page->is_explored = facts->is_explored;
+    page->user = facts->user, page->group = facts->group, page->mask = 022;
+    page->is_explored = facts->is_explored;
     strncpy(page->host_name, facts->host_name, sizeof page->host_name - 1);
     strncpy(page->program_folder, facts->folder, sizeof page->program_folder - 1);
     memcpy(page->seed, facts->seed, sizeof page->seed);

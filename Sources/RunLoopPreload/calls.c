@@ -134,7 +134,7 @@ static int is_private(long number) {
         case SYS_munmap: case SYS_mprotect: case SYS_mremap: case SYS_brk: case SYS_madvise: case SYS_mlock:
         case SYS_munlock: case SYS_mincore: case SYS_membarrier: case SYS_pkey_mprotect:
         case SYS_arch_prctl: case SYS_set_robust_list: case SYS_get_robust_list: case SYS_sigaltstack:
-        case SYS_umask: case SYS_getrlimit: case SYS_getpriority: case SYS_setpriority:
+        case SYS_getrlimit: case SYS_getpriority: case SYS_setpriority:
         case SYS_sched_getscheduler: case SYS_sched_getparam: case SYS_sched_get_priority_max:
         case SYS_sched_get_priority_min: case SYS_getpgrp: case SYS_getsid: case SYS_capget:
             return 1;

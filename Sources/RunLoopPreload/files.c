@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 // Files. Those of the machine's installation, which are the same for all hosts and runs, are the kernel's, under the
 // numbers that the simulation has for them. Others are those of the simulated host.
@@ -56,13 +57,13 @@ static long open_chance(int flags) {
 // MARK: Paths
 
 /// Asks about a path that belongs to a directory, or about the directory if the path is empty.
-static long ask_about(enum rlk_request request, int directory, const char *path, int64_t b, int64_t c) {
+static long ask_about(enum rlk_request request, int directory, const char *path, int64_t b, int64_t c, int64_t d) {
     struct rlk_slot *slot = own_slot();
     size_t length = strlen(path);
     if (length >= 4096) return -ENAMETOOLONG;
     memcpy(slot->data, path, length);
     slot->count = length;
-    return ask(request, directory, b, c, 0);
+    return ask(request, directory, b, c, d);
 }
 
 static int is_relative_to_kernels(int directory, const char *path) { return path[0] != '/' && is_kernels(directory); }
@@ -72,55 +73,114 @@ static long open_file(int directory, const char *path, int flags, mode_t mode) {
     int changes = (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC);
     if (is_relative_to_kernels(directory, path) || (is_installed(path) && (!changes || strcmp(path, "/dev/null") == 0)))
         return adopt(kernel(SYS_openat, directory, (long)path, flags, mode, 0, 0), flags);
-    return ask_about(rlk_request_open, directory, path, flags, mode);
+    return ask_about(rlk_request_open, directory, path, flags, mode & 07777 & ~page->mask, 0);
 }
 
-static long describe(int directory, const char *path, struct stat *status) {
-    long result = ask_about(rlk_request_status, directory, path, 0, 0);
+static struct timespec time_of(int64_t nanoseconds) {
+    const int64_t second = 1000000000;
+    int64_t rest = (nanoseconds % second + second) % second;
+    return (struct timespec){(nanoseconds - rest) / second, rest};
+}
+
+static struct statx_timestamp long_time_of(int64_t nanoseconds) {
+    struct timespec time = time_of(nanoseconds);
+    return (struct statx_timestamp){.tv_sec = time.tv_sec, .tv_nsec = time.tv_nsec};
+}
+
+/// Describes a path. `flags` are those of `fstatat`.
+static long describe(int directory, const char *path, int flags, struct stat *status) {
+    long result = ask_about(rlk_request_status, directory, path, !!(flags & AT_SYMLINK_NOFOLLOW), 0, 0);
     if (result < 0) return result;
     struct rlk_status found;
     memcpy(&found, own_slot()->data, sizeof found);
     *status = (struct stat){
-        .st_dev = 1, .st_ino = found.number, .st_mode = found.mode, .st_nlink = 1, .st_uid = found.user,
-        .st_gid = found.group, .st_size = found.size, .st_blksize = 4096, .st_blocks = (found.size + 511) / 512};
+        .st_dev = 1, .st_ino = found.number, .st_mode = found.mode, .st_nlink = found.names, .st_uid = found.user,
+        .st_gid = found.group, .st_size = found.size, .st_blksize = 4096, .st_blocks = (found.size + 4095) / 4096 * 8,
+        .st_atim = time_of(found.read), .st_mtim = time_of(found.written), .st_ctim = time_of(found.changed)};
     return 0;
 }
 
-static long describe_more(int directory, const char *path, struct statx *status) {
+static long describe_more(int directory, const char *path, int flags, struct statx *status) {
     struct stat found;
-    long result = describe(directory, path, &found);
+    long result = describe(directory, path, flags, &found);
     if (result < 0) return result;
+    struct rlk_status facts;
+    memcpy(&facts, own_slot()->data, sizeof facts);
     *status = (struct statx){
-        .stx_mask = STATX_BASIC_STATS, .stx_blksize = 4096, .stx_nlink = 1, .stx_uid = found.st_uid,
+        .stx_mask = STATX_BASIC_STATS, .stx_blksize = 4096, .stx_nlink = found.st_nlink, .stx_uid = found.st_uid,
         .stx_gid = found.st_gid, .stx_mode = found.st_mode, .stx_ino = found.st_ino, .stx_size = found.st_size,
-        .stx_blocks = found.st_blocks, .stx_dev_minor = 1};
+        .stx_blocks = found.st_blocks, .stx_dev_minor = 1, .stx_atime = long_time_of(facts.read),
+        .stx_mtime = long_time_of(facts.written), .stx_ctime = long_time_of(facts.changed)};
     return 0;
+}
+
+static long read_link(int directory, const char *path, char *room, size_t size) {
+    if (size == 0) return -EINVAL;
+    long length = ask_about(rlk_request_read_link, directory, path, 0, 0, 0);
+    if (length > (long)size) length = size;
+    if (length > 0) memcpy(room, own_slot()->data, length);
+    return length;
+}
+
+/// The flags of a call that looks at a path; -1 if it has none.
+static int flags_of(const struct call *call) {
+    switch (call->number) {
+        case SYS_newfstatat: case SYS_faccessat2: return call->d;
+        case SYS_statx: return call->c;
+        case SYS_lstat: return AT_SYMLINK_NOFOLLOW;
+        default: return 0;
+    }
 }
 
 static long look_at(const struct call *call, int directory, const char *path) {
+    int flags = flags_of(call), has_flag = flags & AT_EMPTY_PATH;
+    if (!path) path = "";
+    if (path[0] == 0 && !has_flag) return -ENOENT;
+    if (path[0] == 0 && directory == AT_FDCWD) path = ".";
     int by_descriptor = path[0] == 0;
     if (by_descriptor ? is_kernels(directory) : is_installed(path) || is_relative_to_kernels(directory, path))
         return kernel(call->number, call->a, call->b, call->c, call->d, call->e, 0);
-    struct stat status;
-    long result;
     switch (call->number) {
-        case SYS_newfstatat: return describe(directory, path, (struct stat *)call->c);
-        case SYS_stat: case SYS_lstat: return describe(directory, path, (struct stat *)call->b);
-        case SYS_statx: return describe_more(directory, path, (struct statx *)call->e);
-        default: result = describe(directory, path, &status); break;
+        case SYS_newfstatat: return describe(directory, path, flags, (struct stat *)call->c);
+        case SYS_stat: case SYS_lstat: return describe(directory, path, flags, (struct stat *)call->b);
+        case SYS_statx: return describe_more(directory, path, flags, (struct statx *)call->e);
+        case SYS_readlink: return read_link(directory, path, (char *)call->b, call->c);
+        case SYS_readlinkat: return read_link(directory, path, (char *)call->c, call->d);
+        case SYS_access: return ask_about(rlk_request_access, directory, path, !!(flags & AT_SYMLINK_NOFOLLOW), call->b, 0);
+        default: return ask_about(rlk_request_access, directory, path, !!(flags & AT_SYMLINK_NOFOLLOW), call->c, 0);
     }
-    int is_link = call->number == SYS_readlink || call->number == SYS_readlinkat;
-    return result == 0 && is_link ? -EINVAL : result;
 }
 
-static long rename_file(int directory, const char *path, int other_directory, const char *other) {
+/// Asks about two paths, each of which belongs to a directory.
+static long ask_about_two(
+    enum rlk_request request, int directory, const char *path, int other_directory, const char *other, int64_t c) {
     struct rlk_slot *slot = own_slot();
     size_t length = strlen(path), other_length = strlen(other);
     if (length >= 4096 || other_length >= 4096) return -ENAMETOOLONG;
     memcpy(slot->data, path, length + 1);
     memcpy(slot->data + length + 1, other, other_length);
     slot->count = length + 1 + other_length;
-    return ask(rlk_request_rename, directory, other_directory, 0, 0);
+    return ask(request, directory, other_directory, c, 0);
+}
+
+static long add_name(int directory, const char *path, int other_directory, const char *other, int flags) {
+    if (flags & ~(AT_EMPTY_PATH | AT_SYMLINK_FOLLOW)) return -EINVAL;
+    if (path[0] == 0 && !(flags & AT_EMPTY_PATH)) return -ENOENT;
+    return ask_about_two(
+        rlk_request_add_name, directory, path, other_directory, other, !!(flags & AT_SYMLINK_FOLLOW));
+}
+
+static int64_t time_for(const struct timespec *time) {
+    if (time->tv_nsec == UTIME_NOW) return rlk_time_now;
+    return time->tv_nsec == UTIME_OMIT ? rlk_time_same : time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+/// Sets the times of a path, or of the descriptor if there is no path.
+static long set_times(int directory, const char *path, const struct timespec *times, int flags) {
+    int64_t read = times ? time_for(&times[0]) : rlk_time_now, written = times ? time_for(&times[1]) : rlk_time_now;
+    if (path && path[0] == 0 && !(flags & AT_EMPTY_PATH)) return -ENOENT;
+    return ask_about(
+        rlk_request_set_times, directory, path ? path : "", read, written, !!(flags & AT_SYMLINK_NOFOLLOW));
 }
 
 // MARK: Open files
@@ -134,22 +194,26 @@ struct entry {
 };
 
 static long list_names(int descriptor, char *room, size_t size) {
-    long count = ask(rlk_request_names, descriptor, 0, 0, 0), used = 0, entries = 0;
+    long place = ask(rlk_request_seek, descriptor, 0, SEEK_CUR, 0), used = 0, entries = 0;
+    if (place < 0) return place == -ESPIPE ? -ENOTDIR : place;
+    long count = ask(rlk_request_names, descriptor, place, 0, 0);
     if (count < 0) return count;
-    static char names[rlk_most_bytes];
-    memcpy(names, own_slot()->data, count);
-    long place = ask(rlk_request_seek, descriptor, 0, SEEK_CUR, 0);
-    for (const char *name = names; name < names + count; name += strlen(name) + 1) {
-        size_t length = strlen(name + 1), whole = (offsetof(struct entry, name) + length + 1 + 7) & ~7ul;
+    const char *data = own_slot()->data;
+    for (const char *next = data; next < data + count;) {
+        struct rlk_name facts;
+        memcpy(&facts, next, sizeof facts);
+        const char *name = next + sizeof facts;
+        size_t length = strlen(name), whole = (offsetof(struct entry, name) + length + 1 + 7) & ~7ul;
         if (used + whole > size) break;
         struct entry *entry = (struct entry *)(room + used);
         entries += 1;
-        *entry = (struct entry){place + entries, place + entries, whole, name[0] == 'd' ? 4 : 8};
-        memcpy(entry->name, name + 1, length + 1);
+        *entry = (struct entry){facts.number, place + entries, whole, facts.kind};
+        memcpy(entry->name, name, length + 1);
         used += whole;
+        next = name + length + 1;
     }
     if (used == 0 && count > 0) return -EINVAL;
-    ask(rlk_request_seek, descriptor, entries, SEEK_CUR, 0);
+    ask(rlk_request_seek, descriptor, place + entries, SEEK_SET, 0);
     return used;
 }
 
@@ -164,6 +228,21 @@ static long write_at(int descriptor, const void *bytes, size_t size, int64_t off
     slot->count = size < rlk_most_bytes ? size : rlk_most_bytes;
     memcpy(slot->data, bytes, slot->count);
     return ask(rlk_request_write_at, descriptor, offset, 0, 0);
+}
+
+/// Reads or writes pieces of memory at an offset.
+static long
+transfer_at(int descriptor, const struct iovec *pieces, size_t count, int64_t offset, int is_write) {
+    long done = 0;
+    for (size_t index = 0; index < count; index++) {
+        const struct iovec *piece = &pieces[index];
+        long result = is_write ? write_at(descriptor, piece->iov_base, piece->iov_len, offset + done)
+                               : read_at(descriptor, piece->iov_base, piece->iov_len, offset + done);
+        if (result < 0) return done > 0 ? done : result;
+        done += result;
+        if ((size_t)result < piece->iov_len) break;
+    }
+    return done;
 }
 
 /// Maps a copy of a file of the simulation.
@@ -268,54 +347,118 @@ static long find_directory(char *room, size_t size) {
     return length;
 }
 
-/// Calls that change paths, or on files of the simulation.
-static long change_files(const struct call *call, int *is_known) {
-    int descriptor = (int)call->a;
-    const char *first = (const char *)call->a, *second = (const char *)call->b;
-    switch (call->number) {
-        case SYS_mkdir: return ask_about(rlk_request_make_directory, AT_FDCWD, first, 0, 0);
-        case SYS_mkdirat: return ask_about(rlk_request_make_directory, descriptor, second, 0, 0);
-        case SYS_unlink: return ask_about(rlk_request_remove, AT_FDCWD, first, 0, 0);
-        case SYS_rmdir: return ask_about(rlk_request_remove, AT_FDCWD, first, 1, 0);
-        case SYS_unlinkat: return ask_about(rlk_request_remove, descriptor, second, !!(call->c & AT_REMOVEDIR), 0);
-        case SYS_rename: return rename_file(AT_FDCWD, first, AT_FDCWD, second);
-        case SYS_renameat: case SYS_renameat2: return rename_file(descriptor, second, call->c, (const char *)call->d);
-        case SYS_chmod: return ask_about(rlk_request_permit, AT_FDCWD, first, call->b, 0);
-        case SYS_fchmodat: return ask_about(rlk_request_permit, descriptor, second, call->c, 0);
-        case SYS_chdir: return ask_about(rlk_request_enter, AT_FDCWD, first, 0, 0);
-        case SYS_fchdir: return ask_about(rlk_request_enter, descriptor, "", 0, 0);
-        case SYS_getcwd: return find_directory((char *)call->a, call->b);
-        case SYS_chown: case SYS_lchown: return ask_about(rlk_request_own, AT_FDCWD, first, call->b, call->c);
-        case SYS_fchownat: return ask_about(rlk_request_own, descriptor, second, call->c, call->d);
-        case SYS_fchown: return ask_about(rlk_request_own, descriptor, "", call->b, call->c);
-        case SYS_fchmod: return ask_about(rlk_request_permit, descriptor, "", call->b, 0);
+static long make_directory(int directory, const char *path, mode_t mode) {
+    return ask_about(rlk_request_make_directory, directory, path, mode & 01777 & ~page->mask, 0, 0);
+}
 
+static long set_mask(mode_t mask) {
+    mode_t former = page->mask;
+    page->mask = mask & 0777;
+    return former;
+}
+
+/// Makes another call in place of the program.
+static long make(const struct call *call, long number, long a, const void *b, long c, long d) {
+    const struct call own = {number, a, (long)b, c, d, 0, 0, call->context};
+    return answer(&own);
+}
+
+/// Copies bytes of a file, from a place or from the file's own one, to another descriptor.
+static long
+copy_file(const struct call *call, int file, int64_t *place, int other, int64_t *other_place, size_t count) {
+    char bytes[16384];
+    size_t copied = 0;
+    int64_t from = place ? *place : make(call, SYS_lseek, file, NULL, SEEK_CUR, 0);
+    long result = from == -ESPIPE ? -EINVAL : from < 0 ? from : 0;
+    while (result >= 0 && copied < count) {
+        size_t rest = count - copied, part = rest < sizeof bytes ? rest : sizeof bytes;
+        long found = result = make(call, SYS_pread64, file, bytes, part, from);
+        if (found <= 0) break;
+        result = other_place ? make(call, SYS_pwrite64, other, bytes, found, *other_place)
+                             : make(call, SYS_write, other, bytes, found, 0);
+        if (result <= 0) break;
+        copied += result, from += result;
+        if (other_place) *other_place += result;
+        if (result < found) break;
+    }
+    if (place) *place = from;
+    else if (copied > 0) make(call, SYS_lseek, file, (void *)from, SEEK_SET, 0);
+    return copied > 0 ? (long)copied : result;
+}
+
+/// Calls on open files of the simulation.
+static long change_open_file(const struct call *call, int *is_known) {
+    int descriptor = (int)call->a;
+    switch (call->number) {
         case SYS_pread64: return read_at(descriptor, (void *)call->b, call->c, call->d);
         case SYS_pwrite64: return write_at(descriptor, (const void *)call->b, call->c, call->d);
+        case SYS_preadv: case SYS_preadv2: return transfer_at(descriptor, (const struct iovec *)call->b, call->c, call->d, 0);
+        case SYS_pwritev: case SYS_pwritev2: return transfer_at(descriptor, (const struct iovec *)call->b, call->c, call->d, 1);
         case SYS_lseek: return ask(rlk_request_seek, descriptor, call->b, call->c, 0);
         case SYS_ftruncate: return ask(rlk_request_truncate, descriptor, call->b, 0, 0);
         case SYS_fsync: case SYS_fdatasync: return ask(rlk_request_sync, descriptor, 0, 0, 0);
         case SYS_flock: return ask(rlk_request_lock, descriptor, call->b, 0, 0);
         case SYS_getdents64: return list_names(descriptor, (char *)call->b, call->c);
         case SYS_fadvise64: return 0;
-        case SYS_fallocate: return -EOPNOTSUPP;
-        case SYS_utimensat: return 0;
+        case SYS_fallocate: return ask(rlk_request_allocate, descriptor, call->b, call->c, call->d);
+        case SYS_sendfile: return copy_file(call, call->b, (int64_t *)call->c, call->a, NULL, call->d);
+        case SYS_copy_file_range:
+            if (call->f != 0) return -EINVAL;
+            return copy_file(call, call->a, (int64_t *)call->b, call->c, (int64_t *)call->d, call->e);
         case SYS_fcntl: return control_locks(descriptor, call->b, (struct flock *)call->c, is_known);
         case SYS_mmap:
             if (call->d & MAP_ANONYMOUS || is_kernels(call->e))
                 return kernel(call->number, call->a, call->b, call->c, call->d, call->e, call->f);
             return (call->d & MAP_TYPE) == MAP_PRIVATE ? map_copy(call) : map_shared(call);
         case SYS_msync: return ask(rlk_request_sync_memory, call->a, call->b, 0, 0);
-        default: break;
+        default: *is_known = 0; return 0;
     }
-    *is_known = 0;
-    return 0;
 }
 
+/// Calls that change paths, or on open files of the simulation.
+static long change_files(const struct call *call, int *is_known) {
+    int descriptor = (int)call->a;
+    const char *first = (const char *)call->a, *second = (const char *)call->b, *fourth = (const char *)call->d;
+    switch (call->number) {
+        case SYS_mkdir: return make_directory(AT_FDCWD, first, call->b);
+        case SYS_mkdirat: return make_directory(descriptor, second, call->c);
+        case SYS_unlink: return ask_about(rlk_request_remove, AT_FDCWD, first, 0, 0, 0);
+        case SYS_rmdir: return ask_about(rlk_request_remove, AT_FDCWD, first, 1, 0, 0);
+        case SYS_unlinkat: return ask_about(rlk_request_remove, descriptor, second, !!(call->c & AT_REMOVEDIR), 0, 0);
+        case SYS_rename: return ask_about_two(rlk_request_rename, AT_FDCWD, first, AT_FDCWD, second, 0);
+        case SYS_renameat: return ask_about_two(rlk_request_rename, descriptor, second, call->c, fourth, 0);
+        case SYS_renameat2: return ask_about_two(rlk_request_rename, descriptor, second, call->c, fourth, call->e);
+        case SYS_link: return add_name(AT_FDCWD, first, AT_FDCWD, second, 0);
+        case SYS_linkat: return add_name(descriptor, second, call->c, fourth, call->e);
+        case SYS_symlink: return ask_about_two(rlk_request_make_link, AT_FDCWD, first, AT_FDCWD, second, 0);
+        case SYS_symlinkat:
+            return ask_about_two(rlk_request_make_link, AT_FDCWD, first, call->b, (const char *)call->c, 0);
+        case SYS_chmod: return ask_about(rlk_request_permit, AT_FDCWD, first, call->b, 0, 0);
+        case SYS_fchmodat: return ask_about(rlk_request_permit, descriptor, second, call->c, 0, 0);
+        case SYS_chdir: return ask_about(rlk_request_enter, AT_FDCWD, first, 0, 0, 0);
+        case SYS_fchdir: return ask_about(rlk_request_enter, descriptor, "", 0, 0, 0);
+        case SYS_getcwd: return find_directory((char *)call->a, call->b);
+        case SYS_chown: return ask_about(rlk_request_own, AT_FDCWD, first, call->b, call->c, 0);
+        case SYS_lchown: return ask_about(rlk_request_own, AT_FDCWD, first, call->b, call->c, 1);
+        case SYS_fchownat:
+            return ask_about(rlk_request_own, descriptor, second, call->c, call->d, !!(call->e & AT_SYMLINK_NOFOLLOW));
+        case SYS_fchown: return ask_about(rlk_request_own, descriptor, "", call->b, call->c, 0);
+        case SYS_fchmod: return ask_about(rlk_request_permit, descriptor, "", call->b, 0, 0);
+        case SYS_utimensat: return set_times(descriptor, second, (const struct timespec *)call->c, call->d);
+        // No file of a simulated disk has further attributes.
+        case SYS_listxattr: case SYS_llistxattr: case SYS_flistxattr: return 0;
+        case SYS_getxattr: case SYS_lgetxattr: case SYS_fgetxattr: return -ENODATA;
+        case SYS_setxattr: case SYS_lsetxattr: case SYS_fsetxattr: return -EOPNOTSUPP;
+        case SYS_truncate: return ask_about(rlk_request_truncate_path, AT_FDCWD, first, call->b, 0, 0);
+        case SYS_umask: return set_mask(call->a);
+        default: return change_open_file(call, is_known);
+    }
+}
 long answer_file(const struct call *call, int *is_known) {
     int descriptor = (int)call->a;
     switch (call->number) {
         case SYS_open: return open_file(AT_FDCWD, (const char *)call->a, call->b, call->c);
+        case SYS_creat: return open_file(AT_FDCWD, (const char *)call->a, O_CREAT | O_WRONLY | O_TRUNC, call->b);
         case SYS_openat: return open_file(descriptor, (const char *)call->b, call->c, call->d);
         case SYS_newfstatat: case SYS_readlinkat: case SYS_faccessat: case SYS_faccessat2: case SYS_statx:
             return look_at(call, descriptor, (const char *)call->b);
@@ -324,7 +467,7 @@ long answer_file(const struct call *call, int *is_known) {
         case SYS_close: return close_descriptor(descriptor);
         case SYS_close_range: return close_range_of(call->a, call->b);
         case SYS_fstat:
-            if (!is_kernels(descriptor)) return describe(descriptor, "", (struct stat *)call->b);
+            if (!is_kernels(descriptor)) return describe(descriptor, "", 0, (struct stat *)call->b);
             break;
         default: break;
     }

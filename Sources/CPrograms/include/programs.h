@@ -51,18 +51,36 @@ enum rlk_request {
     rlk_request_mark,
     // With a descriptor first: the directory of a relative path, which is in the data.
 
-    /// Opens a file, with the system's flags.
+    /// Opens a file, with the system's flags, and permissions for a new one.
     rlk_request_open,
-    /// Describes a path or, if there is none, the descriptor: the data become an `rlk_status`.
+    /// Describes a path or, if there is none, the descriptor: the data become an `rlk_status`. With 1, a symbolic link at
+    /// the end is not followed.
     rlk_request_status,
+    /// Tells whether the process may use a path in the ways of `access`. With 1, a symbolic link is not followed.
+    rlk_request_access,
+    /// Makes a directory with permissions.
     rlk_request_make_directory,
+    /// Makes a symbolic link to the first text, at the path that follows a zero byte and belongs to another directory.
+    rlk_request_make_link,
+    /// The data become the path in a symbolic link.
+    rlk_request_read_link,
+    /// Gives the file at the first path, or if that is empty the descriptor's, the second path, which follows a zero byte
+    /// and belongs to another directory. With 1, a symbolic link is followed.
+    rlk_request_add_name,
+    /// Sets the times of the last read and write of a path or, if there is none, of the descriptor; each is a time in
+    /// nanoseconds, or an `rlk_time`. With 1, a symbolic link is not followed.
+    rlk_request_set_times,
+    /// Makes the file at a path so long.
+    rlk_request_truncate_path,
     /// Removes a file, or with 1 a directory.
     rlk_request_remove,
-    /// Renames the first path to the second one, which follows a zero byte and belongs to another directory.
+    /// Renames the first path to the second one, which follows a zero byte and belongs to another directory, with the
+    /// system's flags.
     rlk_request_rename,
     /// Sets the permissions of a path or, if there is none, of the descriptor.
     rlk_request_permit,
-    /// Sets the owner and the group, -1 for the present one, of a path or, if there is none, of the descriptor.
+    /// Sets the owner and the group, -1 for the present one, of a path or, if there is none, of the descriptor. With 1, a
+    /// symbolic link is not followed.
     rlk_request_own,
     /// Makes a path or, if there is none, the descriptor, the working directory.
     rlk_request_enter,
@@ -96,6 +114,8 @@ enum rlk_request {
     rlk_request_seek,
     /// Makes a file so long.
     rlk_request_truncate,
+    /// Makes room for a part of a file as `fallocate` does, with a mode, an offset and a length.
+    rlk_request_allocate,
     rlk_request_sync,
     /// Locks a file as `flock` does.
     rlk_request_lock,
@@ -107,7 +127,7 @@ enum rlk_request {
     rlk_request_note_mapping,
     /// Syncs the files that are mapped at an address, in place of the descriptor, and in so many bytes after it.
     rlk_request_sync_memory,
-    /// The data become the next names in a directory: each with a letter for its kind before it, and a zero byte.
+    /// The data become the next names in a directory, from a place on: each with an `rlk_name` before it, and a zero byte.
     rlk_request_names,
 
     /// Opens a socket of a family, of datagrams with 1.
@@ -161,9 +181,24 @@ enum rlk_lock_use { rlk_lock_asks, rlk_lock_tries, rlk_lock_waits, rlk_lock_of_f
 
 /// The facts about a file.
 struct rlk_status {
-    uint32_t mode, user, group;
+    uint32_t mode, user, group, names;
     uint64_t number, size;
+    /// The times of the last read, write and change, in nanoseconds.
+    int64_t read, written, changed;
 };
+
+/// Times of a file that are none: the present one, and the one that it has.
+enum rlk_time { rlk_time_now = -1, rlk_time_same = -2 };
+
+/// The facts about a name in a directory: the number of its file, and the kind, as `getdents` has it.
+struct rlk_name {
+    uint64_t number;
+    uint8_t kind;
+};
+
+/// Flags of `renameat2` and of `fallocate`.
+enum { rlk_rename_keeps = 1, rlk_rename_exchanges = 2 };
+enum { rlk_allocate_keeps_size = 1, rlk_allocate_hole = 2, rlk_allocate_zeros = 16 };
 
 /// An event of a set, and the number that the program gave it.
 struct rlk_set_event {
@@ -237,6 +272,8 @@ struct rlk_program_page {
     /// The distance of the program in memory from its place according to its file.
     uint64_t distance;
     uint32_t user, group;
+    /// The permissions that new files do not get.
+    uint32_t mask;
     /// 1 if the simulation is explored.
     uint32_t is_explored;
     /// Sets of signals: those that have a handler, those that are ignored, and those that any thread may receive.

@@ -18,8 +18,9 @@ final class FileNode: DiskNode {
 
     /// The content but for what programs have changed in their memory.
     private var known: [UInt8] = []
-    /// The bytes that survive every crash.
+    /// The bytes that survive every crash, and the times that do.
     private var durable: [UInt8] = []
+    private var durableTimes = FileTimes()
     /// The noted changes since the last sync.
     private var noted: [Change] = []
     /// The memory in which programs have mapped the file; `nil` if none has, since the start of the machine.
@@ -59,13 +60,16 @@ final class FileNode: DiskNode {
     }
 
     func sync() {
-        durable = content
+        (durable, durableTimes) = (content, times)
         noted.removeAll()
     }
 
     /// Loses the unsynced changes, except the ones that a crash keeps.
-    func crash(keeping kept: some Sequence<Change>) {
+    func crash(keeping kept: some Collection<Change>) {
         for change in kept { change.apply(to: &durable) }
+        // The times are on the disk with the last of the changes.
+        if kept.count < noted.count { times = durableTimes }
+        durableTimes = times
         noted.removeAll()
         (known, mapped) = (durable, nil)
         crash()

@@ -22,16 +22,25 @@ final class OpenFile: OpenDescription {
     /// The file, if it can be written; `nil`, with `EBADF`, if it was opened for reading.
     var writable: FileNode? { isWritable ? node as? FileNode : failure(EBADF) }
 
-    /// Takes the lock of the file, if no other open file has it.
-    func lock() -> Int32 {
-        guard node.lock ?? self === self else { return failure(EWOULDBLOCK) }
-        node.lock = self
+    /// Takes the lock of the file, if no other open file is in the way. As on Linux, a lock of the other kind is lost
+    /// before that.
+    func lock(isShared: Bool = false) -> Int32 {
+        let lock = wholeLock(isShared)
+        if node.locks.has(lock) { return 0 }
+        unlock()
+        if !mayLock(isShared: isShared) { return failure(EWOULDBLOCK) }
+        node.locks.add(lock)
         return 0
     }
 
-    func unlock() {
-        if node.lock === self { node.lock = nil }
+    /// Returns `true` if no other open file is in the way of a lock.
+    func mayLock(isShared: Bool) -> Bool { node.locks.conflict(with: wholeLock(isShared)) == nil }
+
+    private func wholeLock(_ isShared: Bool) -> PartLocks.Lock {
+        PartLocks.Lock(owner: ObjectIdentifier(self), process: -1, isShared: isShared, part: 0..<Int.max)
     }
+
+    func unlock() { node.locks.release(of: ObjectIdentifier(self)) }
 
     override func close() {
         unlock()

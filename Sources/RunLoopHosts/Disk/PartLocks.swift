@@ -23,6 +23,9 @@ final class PartLocks: OpenDescription {
         locks.first { $0.owner != new.owner && $0.part.overlaps(new.part) && !($0.isShared && new.isShared) }
     }
 
+    /// Returns `true` if a lock of all bytes is held already, in the same way.
+    func has(_ lock: Lock) -> Bool { locks.contains { $0.owner == lock.owner && $0.isShared == lock.isShared } }
+
     /// Adds a lock that goes with the others, in place of the owner's present ones.
     func add(_ new: Lock) {
         free(new.part, of: new.owner)

@@ -10,22 +10,42 @@ struct PathEnd {
     let hasSlash: Bool
 
     private static let longestName = 255
+    /// The most symbolic links in a path.
+    private static let mostLinks = 40
 
     /// Follows a path from the root up to its last step, through directories that the user may search.
-    init(of path: String, from root: DirectoryNode, as user: ChildProcess.User) throws(Refusal) {
+    ///
+    /// - Parameter followsLast: `true` if the last step may lead on through a symbolic link.
+    init(
+        of path: String, from root: DirectoryNode, as user: ChildProcess.User, followsLast: Bool
+    ) throws(Refusal) {
         if path.isEmpty { throw Refusal(ENOENT) }
-        var directory = root
-        let parts = path.split(separator: "/")
-        for part in parts.dropLast() {
+        var (directory, hasSlash, linkCount) = (root, path.hasSuffix("/"), 0)
+        // The steps that are left, the next one last.
+        var steps = Array(path.split(separator: "/").reversed())
+        while let step = steps.popLast() {
             try directory.check(.search, user)
-            switch try Self(directory, part, hasSlash: true).node {
+            let end = Self(directory, step, hasSlash: hasSlash)
+            let isLast = steps.isEmpty
+            if let link = directory.names[end.name] as? LinkNode, !isLast || followsLast || hasSlash {
+                linkCount += 1
+                if linkCount > Self.mostLinks { throw Refusal(ELOOP) }
+                if link.target.hasPrefix("/") { directory = root }
+                if isLast, link.target.hasSuffix("/") { hasSlash = true }
+                steps += link.target.split(separator: "/").reversed()
+                continue
+            }
+            if isLast {
+                self = end
+                return
+            }
+            switch try end.node {
             case let next as DirectoryNode: directory = next
             case nil: throw Refusal(ENOENT)
             default: throw Refusal(ENOTDIR)
             }
         }
-        if !parts.isEmpty { try directory.check(.search, user) }
-        self.init(directory, parts.last ?? "", hasSlash: path.hasSuffix("/"))
+        self.init(directory, "", hasSlash: hasSlash)
     }
 
     private init(_ directory: DirectoryNode, _ name: Substring, hasSlash: Bool) {

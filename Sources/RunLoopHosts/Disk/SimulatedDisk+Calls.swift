@@ -1,3 +1,4 @@
+internal import CPrograms
 internal import Glibc
 internal import RunLoopSimulation
 internal import RunLoopUnix
@@ -13,7 +14,7 @@ extension SimulatedDisk {
     /// Returns the reason why a user cannot make a file at a path.
     func reason(againstNewFileAt path: String, as user: ChildProcess.User = .root) -> Int32? {
         do throws(Refusal) {
-            let end = try end(of: path, as: user)
+            let end = try end(of: path, as: user, followsLast: false)
             if try end.node != nil { return EEXIST }
             try end.directory.check(.changeNames, user)
             return nil
@@ -32,12 +33,14 @@ extension SimulatedDisk {
         reason(againstUseOf: path, as: user) == nil
     }
 
-    func node(at path: String, as user: ChildProcess.User = .root) throws(Refusal) -> DiskNode {
-        try end(of: path, as: user).found
+    func node(
+        at path: String, as user: ChildProcess.User = .root, followsLast: Bool = true
+    ) throws(Refusal) -> DiskNode {
+        try end(of: path, as: user, followsLast: followsLast).found
     }
 
-    func end(of path: String, as user: ChildProcess.User) throws(Refusal) -> PathEnd {
-        try PathEnd(of: path, from: root, as: user)
+    func end(of path: String, as user: ChildProcess.User, followsLast: Bool) throws(Refusal) -> PathEnd {
+        try PathEnd(of: path, from: root, as: user, followsLast: followsLast)
     }
 
     /// Returns a directory that a user may use.
@@ -60,6 +63,7 @@ extension SimulatedDisk {
     func setPermissions(_ permissions: UInt32, of node: DiskNode, as user: ChildProcess.User) throws(Refusal) {
         guard node.ownership.belongs(to: user) else { throw Refusal(EPERM) }
         node.ownership.permissions = permissions & 0o7777
+        node.times.changed = time
         tell(IN_ATTRIB, node)
     }
 
@@ -74,36 +78,75 @@ extension SimulatedDisk {
         guard user.isRoot || mayChange else { throw Refusal(EPERM) }
         if owner != .max { node.ownership.owner = owner }
         if group != .max { node.ownership.group = group }
+        node.times.changed = time
+        tell(IN_ATTRIB, node)
+    }
+
+    /// Sets times of a node.
+    ///
+    /// - Parameters:
+    ///   - read: the time of the last read; `nil` for the present one.
+    ///   - written: the time of the last write; `nil` for the present one.
+    ///   - isNow: `true` if both are the time that the clock shows, which all who may write can set.
+    func setTimes(
+        _ read: Int64?, _ written: Int64?, isNow: Bool, of node: DiskNode, as user: ChildProcess.User
+    ) throws(Refusal) {
+        if !node.ownership.belongs(to: user) {
+            if isNow { try node.check(.write, user) } else { throw Refusal(EPERM) }
+        }
+        node.times = FileTimes(read: read ?? node.times.read, written: written ?? node.times.written, changed: time)
         tell(IN_ATTRIB, node)
     }
 
     // MARK: Files
 
-    /// - Parameter flags: the flags of the system call.
-    func open(_ path: String, flags: Int32, as user: ChildProcess.User) throws(Refusal) -> DiskNode {
+    /// - Parameters:
+    ///   - flags: the flags of the system call.
+    ///   - permissions: the permissions of a new file.
+    func open(
+        _ path: String, flags: Int32, permissions: UInt32, as user: ChildProcess.User
+    ) throws(Refusal) -> DiskNode {
         try begin(.open)
-        let end = try end(of: path, as: user)
+        let isNew = flags & O_CREAT != 0 && flags & O_EXCL != 0
+        let end = try end(of: path, as: user, followsLast: !isNew && flags & O_NOFOLLOW == 0)
         let use: Ownership.Use =
             switch flags & O_ACCMODE {
             case O_RDONLY: .read
             case O_WRONLY: .write
             default: [.read, .write]
             }
-        guard flags & O_CREAT != 0 else {
-            let node = try end.found
-            if node is DirectoryNode, flags & O_ACCMODE != O_RDONLY { throw Refusal(EISDIR) }
-            try node.check(use, user)
-            return node
+        if flags & Self.unnamed == Self.unnamed { return try openUnnamed(in: end.found, permissions, as: user) }
+        if flags & O_CREAT != 0 {
+            if flags & O_DIRECTORY != 0 { throw Refusal(EINVAL) }
+            if end.isName, end.hasSlash { throw Refusal(EISDIR) }
+            if try end.node == nil {
+                try end.directory.check(.changeNames, user)
+                return create(FileNode(end.name, in: end.directory, Ownership(user, permissions)))
+            }
+            if isNew { throw Refusal(EEXIST) }
         }
-        if end.isName, end.hasSlash { throw Refusal(EISDIR) }
-        guard let node = try end.node else {
-            try end.directory.check(.changeNames, user)
-            return create(FileNode(end.name, in: end.directory, Ownership(user, 0o600)))
-        }
-        if flags & O_EXCL != 0 { throw Refusal(EEXIST) }
-        if node is DirectoryNode { throw Refusal(EISDIR) }
+        let node = try end.found
+        let isDirectory = node is DirectoryNode
+        if isDirectory, flags & O_ACCMODE != O_RDONLY || flags & O_CREAT != 0 { throw Refusal(EISDIR) }
+        if !isDirectory, flags & O_DIRECTORY != 0 { throw Refusal(ENOTDIR) }
+        if node is LinkNode { throw Refusal(ELOOP) }
         try node.check(use, user)
         return node
+    }
+
+    /// The flags of a file without a name, `O_TMPFILE`.
+    private static let unnamed: Int32 = 0o20_000_000 | O_DIRECTORY
+
+    /// Makes a file that has no name, and which goes with its last descriptor.
+    private func openUnnamed(
+        in node: DiskNode, _ permissions: UInt32, as user: ChildProcess.User
+    ) throws(Refusal) -> DiskNode {
+        guard let directory = node as? DirectoryNode else { throw Refusal(ENOTDIR) }
+        try directory.check(.changeNames, user)
+        let file = FileNode("(deleted)", in: directory, Ownership(user, permissions))
+        file.times = FileTimes(read: time, written: time, changed: time)
+        directory.openings += 1
+        return file
     }
 
     private var size: Int { root.files.reduce(0) { $0 + $1.content.count } }
@@ -122,8 +165,7 @@ extension SimulatedDisk {
             if count < bytes.count { simulation.meet(.diskFull) }
             guard count > 0 else { throw Refusal(ENOSPC) }
         }
-        node.change(.write(Array(bytes.prefix(count)), at: offset))
-        tell(IN_MODIFY, node)
+        change(node, .write(Array(bytes.prefix(count)), at: offset))
         return count
     }
 
@@ -131,8 +173,32 @@ extension SimulatedDisk {
         guard length >= 0 else { throw Refusal(EINVAL) }
         guard length <= Self.mostBytes else { throw Refusal(EFBIG) }
         try begin(.truncate)
-        node.change(.truncate(length))
+        change(node, .truncate(length))
+    }
+
+    private func change(_ node: FileNode, _ change: FileNode.Change) {
+        node.times.noteWriting(at: time)
+        node.change(change)
         tell(IN_MODIFY, node)
+    }
+
+    /// Makes room for a part of a file, as `fallocate` does with a mode.
+    func allocate(_ node: FileNode, _ mode: Int32, _ offset: Int, _ length: Int) throws(Refusal) {
+        guard offset >= 0, length > 0 else { throw Refusal(EINVAL) }
+        guard offset <= Self.mostBytes - length else { throw Refusal(EFBIG) }
+        try begin(.write)
+        let (size, end) = (node.content.count, offset + length)
+        let keepsSize = Int(mode) & rlk_allocate_keeps_size != 0
+        let kind = Int(mode) & ~rlk_allocate_keeps_size
+        switch kind {
+        case 0, rlk_allocate_zeros:
+            if let capacity = state.capacity, self.size + max(0, end - size) > capacity { throw Refusal(ENOSPC) }
+        case rlk_allocate_hole where keepsSize: break
+        default: throw Refusal(EOPNOTSUPP)
+        }
+        let zeros = kind == 0 ? 0 : min(end, size) - offset
+        if zeros > 0 { change(node, .write([UInt8](repeating: 0, count: zeros), at: offset)) }
+        if !keepsSize, end > size { change(node, .truncate(end)) }
     }
 
     func sync(_ node: DiskNode) throws(Refusal) {
@@ -145,6 +211,7 @@ extension SimulatedDisk {
     func read(_ node: DiskNode) throws(Refusal) -> [UInt8] {
         try begin(.read)
         guard let file = node as? FileNode else { throw Refusal(EISDIR) }
+        file.times.noteReading(at: time)
         return file.content
     }
 }

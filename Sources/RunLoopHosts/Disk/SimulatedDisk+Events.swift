@@ -38,6 +38,7 @@ extension SimulatedDisk {
     }
 
     private func hasLostName(_ node: DiskNode) {
+        if node.nameCount > 0 { return }
         if node.openings > 0 { node.directory?.openings += 1 } else { tellItself(IN_DELETE_SELF, node) }
     }
 

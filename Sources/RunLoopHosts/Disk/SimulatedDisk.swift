@@ -1,6 +1,6 @@
 internal import Glibc
 @_spi(Ports) internal import RunLoopCore
-internal import RunLoopSimulation
+@_spi(Ports) internal import RunLoopSimulation
 public import RunLoopUnix
 
 /// The disk of a ``SimulatedHost``. A crash of the host may lose or tear bytes that were written and not synced, and
@@ -36,11 +36,16 @@ public final class SimulatedDisk: Sendable {
     /// The name of the machine.
     let machine: String
 
-    init(of machine: String, _ simulation: Simulation, _ chance: Chance) {
-        (self.machine, self.simulation, self.chance) = (machine, simulation, chance)
+    private let clock: MachineClock
+
+    init(of machine: String, _ clock: MachineClock, _ simulation: Simulation, _ chance: Chance) {
+        (self.machine, self.clock, self.simulation, self.chance) = (machine, clock, simulation, chance)
         for path in Directories.usual { installDirectory(at: path) }
         for (path, permissions) in Directories.permissions { installDirectory(at: path, permissions: permissions) }
     }
+
+    /// The time of the machine's wall clock, in nanoseconds since the beginning of 1970.
+    var time: Int64 { clock.time.nanoseconds }
 
     // MARK: For tests
 
@@ -62,7 +67,7 @@ public final class SimulatedDisk: Sendable {
     }
 
     /// The paths of all files, sorted.
-    public var paths: [String] { root.files.map(\.path).sorted() }
+    public var paths: [String] { root.filesByPath.map(\.path).sorted() }
 
     /// Returns the bytes that a process would read from a file; `nil` if there is no such file.
     public func contents(of path: String) -> [UInt8]? { file(at: path)?.content }
@@ -127,6 +132,7 @@ public final class SimulatedDisk: Sendable {
         let present = file(at: path)
         require(present != nil || !exists(path), "\(path) is a directory; install a file at another path")
         let node = present ?? create(FileNode(Directories.lastName(of: path), in: directory, Ownership(.root, 0o644)))
+        node.times.noteWriting(at: time)
         node.install(contents)
         own(node, owner, permissions)
         makeNamesDurable(of: node)
@@ -136,7 +142,10 @@ public final class SimulatedDisk: Sendable {
 
     /// Removes a file, durably. Does nothing if there is none.
     public func removeFile(at path: String) {
-        guard let node = file(at: path), let place = node.place else { return }
+        guard let node = file(at: path) else { return }
+        let directory = installedDirectory(at: Directories.parent(of: path))
+        let place = NameChange.Place(directory: directory, name: Directories.lastName(of: path))
+        guard directory.names[place.name] === node else { return }
         remove(node, at: place)
         state.journal.sync { $0 == place }
     }
@@ -170,6 +179,7 @@ public final class SimulatedDisk: Sendable {
         if kept < count { simulation.meet(.nameLost) }
         state.journal.crash(keeping: kept)
         state.queues.removeAll()
+        root.forgetNames()
         root.crash()
         for file in root.files { settle(file) }
     }

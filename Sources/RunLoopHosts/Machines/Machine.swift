@@ -20,11 +20,11 @@ final class Machine {
     /// The running processes, and the ended ones that no parent has reaped; by number.
     var processes: [Process] = []
     private var lastProcess: Int32 = 1
-    private var numbered: [DiskNode] = []
+    private var lastNumber = 0
 
     init(_ name: String, addresses: [String], _ clock: MachineClock, on network: Network) {
         (self.network, self.clock) = (network, clock)
-        disk = SimulatedDisk(of: name, network.simulation, network.chance)
+        disk = SimulatedDisk(of: name, clock, network.simulation, network.chance)
         sockets = SocketTable(name, addresses: addresses, on: network, disk)
     }
 
@@ -65,9 +65,11 @@ final class Machine {
 
     /// Returns the number of a file or directory for programs of the system: in the order in which they ask.
     func number(of node: DiskNode) -> Int {
-        if let number = numbered.firstIndex(where: { $0 === node }) { return number + 1 }
-        numbered.append(node)
-        return numbered.count
+        if node.number == 0 {
+            lastNumber += 1
+            node.number = lastNumber
+        }
+        return node.number
     }
 
     func newProcessIdentifier() -> Int32 {

@@ -19,12 +19,15 @@ extension Process {
         }
     }
 
-    func open(_ path: String, flags: Int32) -> Int32 {
+    func open(_ path: String, flags: Int32) -> Int32 { open(path, flags: flags | O_NOFOLLOW, permissions: 0o600) }
+
+    /// - Parameter permissions: the permissions of a new file.
+    func open(_ path: String, flags: Int32, permissions: UInt32) -> Int32 {
         // As on Linux, nothing is made without a descriptor.
         guard descriptors.hasRoom else { return -1 }
         let creates = flags & O_CREAT != 0
         return answer("open \(absolute(path))", creates ? [.fullDisk, .ioErrors] : .ioErrors) { () throws(Refusal) in
-            let node = try disk.open(absolute(path), flags: flags, as: user)
+            let node = try disk.open(absolute(path), flags: flags, permissions: permissions, as: user)
             return descriptors.add(OpenFile(node, on: disk, flags: flags))
         }
     }
@@ -69,6 +72,22 @@ extension Process {
         }
     }
 
+    func truncate(_ path: String, to length: Int) -> Int32 {
+        perform("truncate \(absolute(path))", .ioErrors) { () throws(Refusal) in
+            let node = try disk.node(at: absolute(path), as: user)
+            guard let file = node as? FileNode else { throw Refusal(node is DirectoryNode ? EISDIR : EINVAL) }
+            try file.check(.write, user)
+            try disk.truncate(file, to: length)
+        }
+    }
+
+    func allocate(_ descriptor: Int32, _ mode: Int32, _ offset: Int, _ length: Int) -> Int32 {
+        guard let file = file(descriptor)?.writable else { return -1 }
+        return perform("allocate \(file.path)", [.fullDisk, .ioErrors]) { () throws(Refusal) in
+            try disk.allocate(file, mode, offset, length)
+        }
+    }
+
     func sync(_ descriptor: Int32) -> Int32 {
         guard let file = file(descriptor) else { return -1 }
         return perform("sync \(file.node.path)", .ioErrors) { () throws(Refusal) in try disk.sync(file.node) }
@@ -99,11 +118,13 @@ extension Process {
 
     func exists(_ path: String) -> Bool { machine.sockets.files[path] != nil || disk.exists(absolute(path), as: user) }
 
-    func rename(_ path: String, to newPath: String) -> Int32 {
+    func rename(_ path: String, to newPath: String) -> Int32 { rename(path, to: newPath, flags: 0) }
+
+    func rename(_ path: String, to newPath: String, flags: Int) -> Int32 {
         perform("rename \(absolute(path)) to \(absolute(newPath))", [.fullDisk, .ioErrors]) { () throws(Refusal) in
             // The sockets of a machine lie beside its disk.
             if !sockets(below: path).isEmpty { throw Refusal(EBUSY) }
-            try disk.rename(absolute(path), to: absolute(newPath), as: user)
+            try disk.rename(absolute(path), to: absolute(newPath), flags: flags, as: user)
         }
     }
 
@@ -119,10 +140,26 @@ extension Process {
         }
     }
 
-    func createDirectory(_ path: String) -> Int32 {
+    func createDirectory(_ path: String) -> Int32 { createDirectory(path, permissions: 0o700) }
+
+    func createDirectory(_ path: String, permissions: UInt32) -> Int32 {
         perform("create \(absolute(path))", [.fullDisk, .ioErrors]) { () throws(Refusal) in
             if machine.sockets.files[path] != nil { throw Refusal(EEXIST) }
-            try disk.createDirectory(absolute(path), as: user)
+            try disk.createDirectory(absolute(path), permissions: permissions, as: user)
+        }
+    }
+
+    func createLink(_ path: String, to target: String) -> Int32 {
+        perform("create \(absolute(path))", [.fullDisk, .ioErrors]) { () throws(Refusal) in
+            if machine.sockets.files[path] != nil { throw Refusal(EEXIST) }
+            try disk.createLink(absolute(path), to: target, as: user)
+        }
+    }
+
+    func addName(_ path: String, of node: DiskNode) -> Int32 {
+        perform("link \(node.path) as \(absolute(path))", [.fullDisk, .ioErrors]) { () throws(Refusal) in
+            if machine.sockets.files[path] != nil { throw Refusal(EEXIST) }
+            try disk.addName(absolute(path), of: node, as: user)
         }
     }
 

@@ -13,18 +13,26 @@ extension SystemProgram {
     ///
     /// - Returns: the result for the thread; below zero, an error number.
     func answerPath(_ request: Request) -> Int64 {
-        let (directory, second, _, _) = request.arguments
+        let (directory, second, third, _) = request.arguments
         switch request.kind {
-        case rlk_request_open: return open(path(request.text, in: directory), flags: Int32(truncatingIfNeeded: second))
+        case rlk_request_open:
+            return open(
+                path(request.text, in: directory), flags: Int32(truncatingIfNeeded: second),
+                permissions: UInt32(truncatingIfNeeded: third))
         case rlk_request_status: return describe(request)
-        case rlk_request_make_directory: return result(process.createDirectory(path(request.text, in: directory)))
+        case rlk_request_access: return checkAccess(request)
+        case rlk_request_make_directory:
+            return result(
+                process.createDirectory(
+                    path(request.text, in: directory), permissions: UInt32(truncatingIfNeeded: second)))
+        case rlk_request_make_link, rlk_request_add_name, rlk_request_rename: return answerPaths(request)
+        case rlk_request_read_link: return readLink(request)
+        case rlk_request_set_times: return setTimes(request)
+        case rlk_request_truncate_path:
+            return result(process.truncate(path(request.text, in: directory), to: Int(second)))
         case rlk_request_remove:
             let path = path(request.text, in: directory)
             return result(second == 1 ? process.removeDirectory(path) : process.removeFile(at: path))
-        case rlk_request_rename:
-            let paths = request.text.split(separator: "\0", maxSplits: 1).map(String.init)
-            guard paths.count == 2 else { return -Int64(ENOENT) }
-            return result(process.rename(path(paths[0], in: directory), to: path(paths[1], in: second)))
         case rlk_request_own: return setOwner(request)
         case rlk_request_enter: return enter(request)
         case rlk_request_directory:
@@ -40,24 +48,89 @@ extension SystemProgram {
         }
     }
 
-    /// Returns the node of a path or, if there is none, of the descriptor.
-    private func node(of request: Request) throws(Refusal) -> DiskNode {
-        let directory = request.arguments.0
-        guard request.count == 0 else {
-            let path = Directories.absolute(path(request.text, in: directory), from: process.workingDirectory)
-            return try process.machine.disk.node(at: path, as: process.user)
+    /// Does what a thread asks for, about two paths.
+    private func answerPaths(_ request: Request) -> Int64 {
+        let (directory, otherDirectory, flags, _) = request.arguments
+        let texts = request.text.split(separator: "\0", maxSplits: 1, omittingEmptySubsequences: false)
+        guard texts.count == 2, !texts[1].isEmpty else { return -Int64(ENOENT) }
+        let (text, other) = (String(texts[0]), path(String(texts[1]), in: otherDirectory))
+        switch request.kind {
+        case rlk_request_make_link: return result(process.createLink(other, to: text))
+        case rlk_request_rename: return result(process.rename(path(text, in: directory), to: other, flags: Int(flags)))
+        default:
+            do throws(Refusal) {
+                let node = try node(at: text, in: directory, followsLast: flags == 1)
+                return result(process.addName(other, of: node))
+            } catch { return -Int64(error.reason) }
         }
-        guard let target = process.descriptors[descriptor(directory)] else { throw Refusal(EBADF) }
+    }
+
+    /// Returns the node of a request's path or, if there is none, of the descriptor.
+    private func node(of request: Request, followsLast: Bool = true) throws(Refusal) -> DiskNode {
+        try node(at: request.text, in: request.arguments.0, followsLast: followsLast)
+    }
+
+    private func node(at text: String, in directory: Int64, followsLast: Bool) throws(Refusal) -> DiskNode {
+        // A program finds its descriptors there as well.
+        let start = "/proc/self/fd/"
+        let number = text.hasPrefix(start) ? Int64(text.dropFirst(start.count)) : text.isEmpty ? directory : nil
+        guard let number else {
+            let path = Directories.absolute(path(text, in: directory), from: process.workingDirectory)
+            return try process.machine.disk.node(at: path, as: process.user, followsLast: followsLast)
+        }
+        guard let target = process.descriptors[descriptor(number)] else { throw Refusal(EBADF) }
         guard let file = target as? OpenFile else { throw Refusal(EINVAL) }
         return file.node
     }
 
+    private func checkAccess(_ request: Request) -> Int64 {
+        let (directory, second, mode, _) = request.arguments
+        let path = path(request.text, in: directory)
+        if process.machine.sockets.files[path] != nil { return 0 }
+        do throws(Refusal) {
+            let node = try node(of: request, followsLast: second == 0)
+            try node.check(Ownership.Use(rawValue: UInt32(truncatingIfNeeded: mode & 7)), process.user)
+            let isExecutable = node is DirectoryNode || node.ownership.permissions & 0o111 != 0
+            return mode & Int64(X_OK) == 0 || isExecutable ? 0 : -Int64(EACCES)
+        } catch {
+            return madeText(path) == nil ? -Int64(error.reason) : 0
+        }
+    }
+
+    private func readLink(_ request: Request) -> Int64 {
+        do throws(Refusal) {
+            guard let link = try node(of: request, followsLast: false) as? LinkNode else { throw Refusal(EINVAL) }
+            let bytes = Array(link.target.utf8)
+            bytes.withUnsafeBytes { request.set($0) }
+            return Int64(bytes.count)
+        } catch { return -Int64(error.reason) }
+    }
+
+    private func setTimes(_ request: Request) -> Int64 {
+        let (_, read, written, keepsLink) = request.arguments
+        let disk = process.machine.disk
+        func time(_ number: Int64) -> Int64? {
+            switch number {
+            case Int64(rlk_time_now.rawValue): disk.time
+            case Int64(rlk_time_same.rawValue): nil
+            default: number
+            }
+        }
+        do throws(Refusal) {
+            let isNow = [read, written].allSatisfy { $0 == Int64(rlk_time_now.rawValue) }
+            try disk.setTimes(
+                time(read), time(written), isNow: isNow, of: node(of: request, followsLast: keepsLink == 0),
+                as: process.user)
+            return 0
+        } catch { return -Int64(error.reason) }
+    }
+
     private func setOwner(_ request: Request) -> Int64 {
-        let (_, owner, group, _) = request.arguments
+        let (_, owner, group, keepsLink) = request.arguments
         do throws(Refusal) {
             try process.machine.disk.setOwner(
-                UInt32(truncatingIfNeeded: owner), UInt32(truncatingIfNeeded: group), of: node(of: request),
-                as: process.user)
+                UInt32(truncatingIfNeeded: owner), UInt32(truncatingIfNeeded: group),
+                of: node(of: request, followsLast: keepsLink == 0), as: process.user)
             return 0
         } catch { return -Int64(error.reason) }
     }
@@ -81,8 +154,8 @@ extension SystemProgram {
         return open.node.path + "/" + text
     }
 
-    private func open(_ path: String, flags: Int32) -> Int64 {
-        let descriptor = process.open(path, flags: flags)
+    private func open(_ path: String, flags: Int32, permissions: UInt32) -> Int64 {
+        let descriptor = process.open(path, flags: flags, permissions: permissions)
         if descriptor < 0, errno == ENOENT, flags & O_ACCMODE == O_RDONLY, let text = madeText(path) {
             return number(process.descriptors.add(MadeFile(text)))
         }
@@ -140,9 +213,11 @@ extension SystemProgram {
             return describe(target, numbered: Int(directory) + 1, request)
         }
         let path = path(request.text, in: directory)
+        if process.machine.sockets.files[path] != nil {
+            return describe(BoundName(), numbered: 1 << 21, request)
+        }
         do throws(Refusal) {
-            let path = Directories.absolute(path, from: process.workingDirectory)
-            return describe(try process.machine.disk.node(at: path, as: process.user), request)
+            return describe(try node(of: request, followsLast: request.arguments.1 == 0), request)
         } catch {
             guard let text = madeText(path) else { return -Int64(error.reason) }
             return describe(MadeFile(text), numbered: 1 << 20, request)
@@ -150,21 +225,27 @@ extension SystemProgram {
     }
 
     private func describe(_ node: DiskNode, _ request: Request) -> Int64 {
-        let kind = node is DirectoryNode ? S_IFDIR : S_IFREG
+        let (kind, size, names) =
+            switch node {
+            case let directory as DirectoryNode:
+                (S_IFDIR, 4_096, 2 + directory.names.values.count { $0 is DirectoryNode })
+            case let link as LinkNode: (S_IFLNK, link.target.utf8.count, link.nameCount)
+            default: (S_IFREG, (node as? FileNode)?.content.count ?? 0, node.nameCount)
+            }
         return set(
             rlk_status(
                 mode: kind | node.ownership.permissions, user: node.ownership.owner, group: node.ownership.group,
-                number: UInt64(process.machine.number(of: node)),
-                size: UInt64((node as? FileNode)?.content.count ?? 4_096)),
+                names: UInt32(names), number: UInt64(process.machine.number(of: node)), size: UInt64(size),
+                read: node.times.read, written: node.times.written, changed: node.times.changed),
             in: request)
     }
 
     private func describe(_ target: OpenDescription, numbered number: Int, _ request: Request) -> Int64 {
-        let kind = target is any SocketCalls ? S_IFSOCK : target is MadeFile ? S_IFREG : S_IFIFO
+        let kind = target is any SocketCalls || target is BoundName ? S_IFSOCK : target is MadeFile ? S_IFREG : S_IFIFO
         return set(
             rlk_status(
-                mode: kind | 0o600, user: 0, group: 0, number: UInt64(number),
-                size: UInt64((target as? MadeFile)?.count ?? 0)), in: request)
+                mode: kind | 0o600, user: 0, group: 0, names: 1, number: UInt64(number),
+                size: UInt64((target as? MadeFile)?.count ?? 0), read: 0, written: 0, changed: 0), in: request)
     }
 
     private func set(_ status: rlk_status, in request: Request) -> Int64 {
@@ -177,7 +258,10 @@ extension SystemProgram {
     /// Does what a thread asks for, about an open file.
     func answerFile(_ request: Request, _ target: OpenDescription) -> Int64 {
         if let file = target as? MadeFile { return answer(request, file) }
-        guard let file = target as? OpenFile else { return -Int64(request.kind == rlk_request_seek ? ESPIPE : EINVAL) }
+        guard let file = target as? OpenFile else {
+            let isOfPlace = [rlk_request_seek, rlk_request_read_at, rlk_request_write_at].contains(request.kind)
+            return -Int64(isOfPlace ? ESPIPE : EINVAL)
+        }
         let (_, second, third, _) = request.arguments
         let descriptor = descriptor(request.arguments.0)
         switch request.kind {
@@ -186,13 +270,16 @@ extension SystemProgram {
             return result(process.read(descriptor, into: request.room(Int(second)), at: Int(third)))
         case rlk_request_seek: return seek(file, descriptor, Int(second), Int32(third))
         case rlk_request_truncate: return result(process.truncate(descriptor, to: Int(second)))
+        case rlk_request_allocate:
+            return result(
+                process.allocate(descriptor, Int32(truncatingIfNeeded: second), Int(third), Int(request.arguments.3)))
         case rlk_request_sync: return result(process.sync(descriptor))
         case rlk_request_lock:
             guard second & Int64(LOCK_UN) == 0 else {
                 process.unlock(descriptor)
                 return 0
             }
-            return result(process.lock(descriptor))
+            return lock(file, request)
         case rlk_request_lock_part: return lockPart(file, request)
         case rlk_request_share: return share(file, Int32(truncatingIfNeeded: second))
         case rlk_request_note_mapping:
@@ -228,16 +315,30 @@ extension SystemProgram {
         return Int64(file.place)
     }
 
+    /// Lists names from a place on. The directory itself and the one above it come first.
     private func names(_ file: OpenFile, _ request: Request) -> Int64 {
         guard let directory = file.node as? DirectoryNode else { return -Int64(ENOTDIR) }
+        let dots: [(String, DiskNode)] = [(".", directory), ("..", directory.directory ?? directory)]
+        let entries = dots + directory.sortedNames.map { ($0, directory.names[$0]!) }
         var lines: [UInt8] = []
-        for name in directory.sortedNames.dropFirst(file.place) {
-            let line = (directory.names[name] is DirectoryNode ? "d" : "f") + name + "\0"
-            guard lines.count + line.utf8.count <= rlk_most_bytes else { break }
-            lines += line.utf8
+        for (name, node) in entries.dropFirst(Int(request.arguments.1)) {
+            let facts = rlk_name(number: UInt64(process.machine.number(of: node)), kind: kind(of: node))
+            guard lines.count + MemoryLayout<rlk_name>.stride + name.utf8.count < rlk_most_bytes else { break }
+            lines += withUnsafeBytes(of: facts, Array.init)
+            lines += [UInt8](repeating: 0, count: MemoryLayout<rlk_name>.stride - MemoryLayout<rlk_name>.size)
+            lines += name.utf8 + [0]
         }
         lines.withUnsafeBytes { request.set($0) }
         return Int64(lines.count)
+    }
+
+    /// Returns the kind of a node, as a directory has it beside the name.
+    private func kind(of node: DiskNode) -> UInt8 {
+        switch node {
+        case is DirectoryNode: 4
+        case is LinkNode: 10
+        default: 8
+        }
     }
 
     private func answer(_ request: Request, _ file: MadeFile) -> Int64 {
@@ -252,6 +353,9 @@ extension SystemProgram {
         return Int64(file.place)
     }
 }
+
+/// The place of a socket among the names of a disk.
+private final class BoundName: OpenDescription {}
 
 /// A file whose text the simulation makes.
 private final class MadeFile: OpenDescription {

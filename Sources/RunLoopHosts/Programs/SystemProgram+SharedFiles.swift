@@ -6,7 +6,22 @@ internal import Glibc
 
 /// The calls of a program about files that others use as well: locks of parts, and mappings.
 extension SystemProgram {
-    // MARK: Locks of parts
+    // MARK: Locks
+
+    /// Locks a whole file as `flock` does.
+    func lock(_ file: OpenFile, _ request: Request) -> Int64 {
+        let operation = Int32(truncatingIfNeeded: request.arguments.1)
+        let isShared = operation & ~LOCK_NB == LOCK_SH
+        guard isShared || operation & ~LOCK_NB == LOCK_EX else { return -Int64(EINVAL) }
+        var result = result(file.lock(isShared: isShared))
+        guard operation & LOCK_NB == 0 else { return result }
+        while result == -Int64(EAGAIN) {
+            let waited = rest(request.slot, for: -1, at: [file.node.locks]) { file.mayLock(isShared: isShared) }
+            guard waited == 0 else { return waited }
+            result = self.result(file.lock(isShared: isShared))
+        }
+        return result
+    }
 
     func lockPart(_ file: OpenFile, _ request: Request) -> Int64 {
         let asked = request.bytes.loadUnaligned(as: rlk_part_lock.self)
