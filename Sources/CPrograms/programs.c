@@ -68,6 +68,13 @@ void rlk_set_facts(struct rlk_program_page *page, const struct rlk_program_facts
     memcpy(page->seed, facts->seed, sizeof page->seed);
 }
 
+void rlk_inherit(struct rlk_program_page *page, const struct rlk_program_page *former, int slot) {
+    page->mask = former->mask, page->ignored = former->ignored;
+    page->slots[0].blocked = former->slots[slot].blocked;
+}
+
+int rlk_closes_on_exec(const struct rlk_program_page *page, int descriptor) { return page->closes_on_exec[descriptor]; }
+
 /// Waits until a thread of the program gives its turn back, or the process ends. Returns the turn.
 static uint32_t wait_for_pause(struct rlk_slot *slot, pid_t process) {
     // A process that was killed makes no request.
@@ -199,6 +206,10 @@ int rlk_signal_program(struct rlk_program_page *page, int slots, int signal) {
 int rlk_has_signal(const struct rlk_program_page *page, int slot_number) {
     const struct rlk_slot *slot = &page->slots[slot_number];
     return (slot->pending & (~slot->blocked | slot->awaited)) != 0;
+}
+
+int rlk_ignores_signal(const struct rlk_program_page *page, int signal) {
+    return (page->ignored & rlk_bit_of_signal(signal)) != 0;
 }
 
 uint64_t rlk_pending_signals(const struct rlk_program_page *page, int slot, uint64_t set) {

@@ -136,14 +136,17 @@ static int is_private(long number) {
         case SYS_arch_prctl: case SYS_set_robust_list: case SYS_get_robust_list: case SYS_sigaltstack:
         case SYS_getrlimit: case SYS_getpriority: case SYS_setpriority:
         case SYS_sched_getscheduler: case SYS_sched_getparam: case SYS_sched_get_priority_max:
-        case SYS_sched_get_priority_min: case SYS_getpgrp: case SYS_getsid: case SYS_capget:
+        case SYS_sched_get_priority_min: case SYS_capget:
             return 1;
         default: return 0;
     }
 }
 
-long answer(const struct call *call) {
+static long answer_known(const struct call *call) {
     int is_known = 1;
+    long result = answer_child(call, &is_known);
+    if (is_known) return result;
+    is_known = 1;
     switch (call->number) {
         // Threads
         case SYS_futex: return answer_futex(call);
@@ -151,7 +154,7 @@ long answer(const struct call *call) {
         case SYS_exit: end_thread();
         case SYS_exit_group: ask(rlk_request_end, call->a & 0xff, 0, 0, 0); return 0;
         case SYS_gettid: return own_slot()->number;
-        case SYS_getpid: case SYS_getpgid: return page->process;
+        case SYS_getpid: return page->process;
         case SYS_getppid: return page->parent;
         case SYS_set_tid_address: own_slot()->end_word = (uint32_t *)call->a; return own_slot()->number;
         case SYS_sched_yield: count_step(); ask(rlk_request_sleep, rlk_clock_monotonic, 0, 0, 0); return 0;
@@ -183,7 +186,7 @@ long answer(const struct call *call) {
         default: break;
     }
     if (is_private(call->number)) return pass(call);
-    long result = answer_signal(call, &is_known);
+    result = answer_signal(call, &is_known);
     if (is_known) return result;
     is_known = 1;
     result = answer_file(call, &is_known);
@@ -194,5 +197,7 @@ long answer(const struct call *call) {
     escape("makes the system call", call->number);
     return -ENOSYS;
 }
+
+long answer(const struct call *call) { return note_descriptors(call, answer_known(call)); }
 
 #endif

@@ -10,12 +10,11 @@
 // Files. Those of the machine's installation, which are the same for all hosts and runs, are the kernel's, under the
 // numbers that the simulation has for them. Others are those of the simulated host.
 
-enum { most_descriptors = 4096 };
 /// 1 for a descriptor of the kernel's.
-static unsigned char is_real[most_descriptors];
+static unsigned char is_real[rlk_most_descriptors];
 
 static int is_kernels(int descriptor) {
-    return descriptor >= 0 && descriptor < most_descriptors && is_real[descriptor];
+    return descriptor >= 0 && descriptor < rlk_most_descriptors && is_real[descriptor];
 }
 
 static int begins(const char *path, const char *start) {
@@ -38,7 +37,7 @@ static int is_installed(const char *path) {
 static long adopt(long descriptor, int flags) {
     if (descriptor < 0) return descriptor;
     long number = ask(rlk_request_adopt, 0, 0, 0, 0);
-    if (number >= most_descriptors) number = -EMFILE;
+    if (number >= rlk_most_descriptors) number = -EMFILE;
     if (number >= 0 && number != descriptor) kernel(SYS_dup3, descriptor, number, flags & O_CLOEXEC, 0, 0, 0);
     if (number != descriptor) kernel(SYS_close, descriptor, 0, 0, 0, 0, 0);
     if (number >= 0) is_real[number] = 1;
@@ -70,8 +69,9 @@ static int is_relative_to_kernels(int directory, const char *path) { return path
 
 static long open_file(int directory, const char *path, int flags, mode_t mode) {
     if (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0) return open_chance(flags);
-    int changes = (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC);
-    if (is_relative_to_kernels(directory, path) || (is_installed(path) && (!changes || strcmp(path, "/dev/null") == 0)))
+    int changes = (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC), is_null = strcmp(path, "/dev/null") == 0;
+    // A child would not have such a file in the program that it runs.
+    if (!is_child() && !is_null && (is_relative_to_kernels(directory, path) || (is_installed(path) && !changes)))
         return adopt(kernel(SYS_openat, directory, (long)path, flags, mode, 0, 0), flags);
     return ask_about(rlk_request_open, directory, path, flags, mode & 07777 & ~page->mask, 0);
 }
@@ -313,18 +313,34 @@ static long control_locks(int descriptor, int operation, struct flock *lock, int
     }
 }
 
+/// Closes a descriptor of the kernel's, which a child has in common with its parent.
+static void close_of_kernel(int descriptor) {
+    if (!is_kernels(descriptor) || is_child()) return;
+    is_real[descriptor] = 0;
+    kernel(SYS_close, descriptor, 0, 0, 0, 0, 0);
+}
+
 static long close_descriptor(int descriptor) {
-    if (is_kernels(descriptor)) {
-        is_real[descriptor] = 0;
-        kernel(SYS_close, descriptor, 0, 0, 0, 0, 0);
-    }
+    close_of_kernel(descriptor);
     return ask(rlk_request_close, descriptor, 0, 0, 0);
 }
 
-static long close_range_of(unsigned first, unsigned last) {
-    for (unsigned descriptor = first; descriptor <= last && descriptor < most_descriptors; descriptor++)
-        if (is_real[descriptor] || ask(rlk_request_blocks, descriptor, 0, 0, 0) >= 0) close_descriptor(descriptor);
-    return 0;
+long close_descriptors(unsigned first, unsigned last) {
+    for (unsigned descriptor = first; descriptor <= last && descriptor < rlk_most_descriptors; descriptor++)
+        close_of_kernel(descriptor);
+    return ask(rlk_request_close_range, first, last, 0, 0);
+}
+
+/// Duplicates a descriptor as another one, of which one is the kernel's.
+static long duplicate(int descriptor, int other, int flags) {
+    if (descriptor == other) return other;
+    long result = ask(rlk_request_duplicate, descriptor, other, 1, 0);
+    if (result < 0 || is_child()) return result;
+    close_of_kernel(other);
+    if (!is_kernels(descriptor)) return result;
+    kernel(SYS_dup3, descriptor, other, flags, 0, 0, 0);
+    is_real[other] = 1;
+    return result;
 }
 
 // MARK: The call
@@ -465,7 +481,12 @@ long answer_file(const struct call *call, int *is_known) {
         case SYS_stat: case SYS_lstat: case SYS_access: case SYS_readlink:
             return look_at(call, AT_FDCWD, (const char *)call->a);
         case SYS_close: return close_descriptor(descriptor);
-        case SYS_close_range: return close_range_of(call->a, call->b);
+        case SYS_dup2: case SYS_dup3:
+            if (is_kernels(descriptor) || is_kernels(call->b)) return duplicate(descriptor, call->b, call->number == SYS_dup3 ? call->c : 0);
+            break;
+        case SYS_dup:
+            if (is_kernels(descriptor)) return adopt(kernel(SYS_dup, descriptor, 0, 0, 0, 0, 0), 0);
+            break;
         case SYS_fstat:
             if (!is_kernels(descriptor)) return describe(descriptor, "", 0, (struct stat *)call->b);
             break;

@@ -88,6 +88,23 @@ HIDDEN long answer_file(const struct call *call, int *is_known);
 HIDDEN long answer_stream(const struct call *call, int *is_known);
 
 HIDDEN long answer_signal(const struct call *call, int *is_known);
+HIDDEN long answer_child(const struct call *call, int *is_known);
+
+/// Makes a process that shares the memory until it runs another program.
+HIDDEN long make_process(const struct call *call, uint64_t flags, uint64_t stack);
+
+/// Returns 1 if the calling thread makes the calls of such a process.
+HIDDEN int is_child(void);
+
+/// Notes of a call's new descriptors whether they are closed when the process runs another program. Returns the call's
+/// result.
+HIDDEN long note_descriptors(const struct call *call, long result);
+
+/// Closes all descriptors from one number to another.
+HIDDEN long close_descriptors(unsigned first, unsigned last);
+
+/// Takes over the actions and the set of blocked signals that the process had before it ran the program.
+HIDDEN void inherit_signals(void);
 
 /// Has the kernel call the handlers of signals that have come for the calling thread, before its call. Returns 0 if
 /// there are none; else the call is made again after them.

@@ -18,6 +18,8 @@ struct action {
     uint64_t mask;
 };
 
+extern void return_from_handler(void);
+
 /// The flags of the handlers, by their signals.
 static uint64_t flags_of[65];
 
@@ -150,7 +152,6 @@ void raise_signal(int signal) { send_to_thread(own_slot()->number, signal); }
 // MARK: Actions and sets
 
 static long set_action(const struct call *call) {
-    extern void return_from_handler(void);
     int signal = call->a;
     const struct action *action = (const struct action *)call->b;
     if (signal == SIGSYS) return 0;
@@ -159,12 +160,14 @@ static long set_action(const struct call *call) {
     struct action copy = *action;
     copy.restorer = return_from_handler;
     copy.mask &= ~never_blocked();
-    long result = kernel(call->number, signal, (long)&copy, call->c, call->d, 0, 0);
+    // A child has handlers of its own, which the program that it runs does not get.
+    long result = kernel(call->number, signal, is_child() ? 0 : (long)&copy, call->c, call->d, 0, 0);
     if (result != 0) return result;
     page->handled &= ~bit(signal);
     page->ignored &= ~bit(signal);
+    if (copy.handler == SIG_IGN) page->ignored |= bit(signal);
+    if (is_child()) return 0;
     if (copy.handler == SIG_IGN) {
-        page->ignored |= bit(signal);
         page->pending &= ~bit(signal);
         for (int index = 0; index < rlk_most_threads; index++) page->slots[index].pending &= ~bit(signal);
     } else if (copy.handler != SIG_DFL) {
@@ -195,6 +198,13 @@ static long tell_pending(uint64_t *set) {
     const struct rlk_slot *slot = own_slot();
     *set = (page->pending | slot->pending) & slot->blocked;
     return 0;
+}
+
+void inherit_signals(void) {
+    struct action action = {SIG_IGN, 0x04000000, return_from_handler, 0};
+    for (int signal = 1; signal <= 64; signal++)
+        if (page->ignored & bit(signal)) kernel(SYS_rt_sigaction, signal, (long)&action, 0, 8, 0, 0);
+    kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&page->slots[0].blocked, 0, 8, 0, 0);
 }
 
 // MARK: Waits

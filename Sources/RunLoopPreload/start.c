@@ -231,6 +231,7 @@ static void begin_process(void) {
     begin_with_values();
     set_first_number();
     install_handler();
+    inherit_signals();
     catch_calls();
 }
 

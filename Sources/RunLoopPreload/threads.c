@@ -193,11 +193,9 @@ long begin_thread(const struct call *call) {
         arguments = (struct clone_args){
             .flags = call->a, .stack = call->b, .parent_tid = call->c, .child_tid = call->d, .tls = call->e};
     }
-    // A thread without memory of its own is made by a process that has crashed, or in place of a new process.
-    if (!(arguments.flags & CLONE_THREAD) || !(arguments.flags & CLONE_SETTLS)) {
-        escape("starts a process", -1);
-        return -EAGAIN;
-    }
+    int has_flags = is_new || call->number == SYS_clone;
+    if (!has_flags || !(arguments.flags & CLONE_THREAD) || !(arguments.flags & CLONE_SETTLS))
+        return make_process(call, has_flags ? arguments.flags : 0, arguments.stack + arguments.stack_size);
     long index = ask(rlk_request_begin_thread, 0, 0, 0, 0);
     if (index < 0) return index;
     struct rlk_slot *slot = &page->slots[index];

@@ -6,63 +6,9 @@ import Testing
 /// Scripts of Python that find on a simulated host what they find on the machine of the test.
 @Suite("A program of the system finds files as the kernel has them", .timeLimit(.minutes(2)))
 struct KernelFileTests {
-    /// Calls a function, and prints its result or the name of its error.
-    private static let beginning = """
-        import ctypes, errno, fcntl, os, pathlib, shutil, stat, sys, tempfile, threading, time
-        c = ctypes.CDLL(None, use_errno=True)
-        def told(name, call, *arguments, **others):
-            try: print(name, call(*arguments, **others))
-            except OSError as error: print(name, errno.errorcode[error.errno])
-        def called(name, *arguments):
-            result = c[name](*arguments)
-            print(name, errno.errorcode[ctypes.get_errno()] if result < 0 else result)
-        def put(path, text):
-            with open(path, "w") as file: file.write(text)
-        def got(path):
-            with open(path) as file: return file.read()
-
-        """
-
-    private static func simulated(_ script: String) -> [String] {
-        withSimulation(seed: 1, traced: true) { simulation in
-            let script = "import os\nos.mkdir('/data/work'); os.chdir('/data/work')\n" + script
-            SimulatedNetwork(simulation).addProgram(
-                "host", at: "/usr/bin/python3", arguments: ["-u", "-c", script], mayFail: true)
-            simulation.advance(by: .seconds(100))
-            #expect(simulation.escapes == [])
-            return ProgramTests.output(of: "host", simulation)
-        }
-    }
-
-    /// Runs a script of Python in a folder of its own, on the machine of the test.
-    private static func real(_ script: String) throws -> [String] {
-        var name = Array("/tmp/kernel.XXXXXX".utf8CString)
-        let folder = String(cString: try #require(mkdtemp(&name)))
-        defer { system("rm -r \(folder)") }
-        let file = try #require(fopen("\(folder)/script", "w"))
-        fputs(script, file)
-        fclose(file)
-        let output = try #require(
-            popen("mkdir \(folder)/work && cd \(folder)/work && umask 022 && python3 -u ../script 2>&1", "r"))
-        defer { pclose(output) }
-        var bytes: [UInt8] = []
-        while case let byte = fgetc(output), byte >= 0 { bytes.append(UInt8(byte)) }
-        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
-    }
-
-    /// Expects that a script writes the same lines in both ways.
-    private func expectSame(_ script: String, location: SourceLocation = #_sourceLocation) throws {
-        let (real, simulated) = (try Self.real(Self.beginning + script), Self.simulated(Self.beginning + script))
-        for (index, line) in real.enumerated() {
-            let other = simulated.indices.contains(index) ? simulated[index] : "nothing"
-            #expect(other == line, sourceLocation: location)
-        }
-        #expect(real.count == simulated.count, "\(simulated.dropFirst(real.count))", sourceLocation: location)
-    }
-
     @Test("with several names, and symbolic links")
     func names() throws {
-        try expectSame(
+        try KernelScript.expectSame(
             """
             put("a", "one")
             os.link("a", "b"); put("b", "two"); print(got("a"), os.stat("a").st_nlink, os.path.samefile("a", "b"))
@@ -101,7 +47,7 @@ struct KernelFileTests {
 
     @Test("opened with flags, with permissions, a mask, and lengths")
     func opening() throws {
-        try expectSame(
+        try KernelScript.expectSame(
             """
             def mode(path): return oct(os.lstat(path).st_mode)
             print(oct(os.umask(0o027)), oct(os.umask(0o022)))
@@ -141,7 +87,7 @@ struct KernelFileTests {
 
     @Test("with times, which writes, changes and calls set")
     func times() throws {
-        try expectSame(
+        try KernelScript.expectSame(
             """
             def times(path):
                 it = os.lstat(path); return it.st_mtime_ns, it.st_ctime_ns
@@ -170,7 +116,7 @@ struct KernelFileTests {
 
     @Test("locked as a whole by open files, alone or with others")
     func locks() throws {
-        try expectSame(
+        try KernelScript.expectSame(
             """
             put("a", ""); one, other, third = (open("a", "r+") for _ in range(3))
             def lock(name, file, way): told(name, fcntl.flock, file, way | fcntl.LOCK_NB)
@@ -190,7 +136,7 @@ struct KernelFileTests {
 
     @Test("copied by the kernel, renamed in other ways, and listed with their kinds")
     func copies() throws {
-        try expectSame(
+        try KernelScript.expectSame(
             """
             put("a", "0123456789" * 5000); source, target = os.open("a", os.O_RDONLY), os.open("b", os.O_CREAT | os.O_RDWR)
             print(os.sendfile(target, source, 5, 20), os.pread(target, 30, 0), os.lseek(source, 0, 1))
@@ -218,7 +164,7 @@ struct KernelFileTests {
 
     @Test("of tools: an archive, a database, a cache of modules")
     func tools() throws {
-        try expectSame(
+        try KernelScript.expectSame(
             """
             import sqlite3, tarfile, zipfile, glob, json
             os.mkdir("p"); put("p/m.py", "x = 3"); os.symlink("m.py", "p/n.py"); os.link("p/m.py", "p/o.py")

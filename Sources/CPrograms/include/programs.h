@@ -34,6 +34,25 @@ enum rlk_request {
     rlk_request_end,
     /// Ends the process by a signal.
     rlk_request_end_by_signal,
+    /// Makes a child with the descriptors of the process, in whose place the thread makes requests from now on. Returns its
+    /// number.
+    rlk_request_begin_child,
+    /// Ends the child with a status before it has run a program.
+    rlk_request_end_child,
+    /// Runs a program in the child or else in the process: the data are its path, so many arguments, and so many
+    /// variables, each with a zero byte. The first argument is not used.
+    rlk_request_execute,
+    /// Waits for the end of a child, which a kind and a number name as for `waitid`. The data become a code, a value and a
+    /// user. Returns the child's number; with 1, 0 if none has ended. With 2, it may be asked again.
+    rlk_request_await_child,
+    /// Sets the group of a process to a number, or with 1 begins a session.
+    rlk_request_set_group,
+    /// Returns the group of a process, or with 1 its session.
+    rlk_request_group,
+    /// Opens a descriptor of the process with a number, which comes second.
+    rlk_request_open_process,
+    /// Sends a signal to the process of a descriptor.
+    rlk_request_signal_process,
     /// Sends a signal to a process, or to a group, as `kill` does.
     rlk_request_kill,
     /// Ends the rest of the thread with a slot, which has a signal.
@@ -97,6 +116,8 @@ enum rlk_request {
     /// Reads at most so many bytes, with flags. The address becomes the sender's.
     rlk_request_read,
     rlk_request_close,
+    /// Closes all descriptors up to another one.
+    rlk_request_close_range,
     /// Duplicates the descriptor as the lowest free number that is not below another, or as exactly that with 1.
     rlk_request_duplicate,
     /// Sets whether the descriptor blocks.
@@ -211,8 +232,8 @@ struct rlk_set_event {
 enum rlk_set_operation { rlk_set_add = 1, rlk_set_remove, rlk_set_modify };
 enum { rlk_set_failure = 0x8, rlk_set_hang_up = 0x10, rlk_set_once = 1 << 30, rlk_set_on_edge = 1u << 31 };
 
-/// The most threads that a program has at a time, and the most bytes of a request.
-enum { rlk_most_threads = 256, rlk_most_bytes = 65536 };
+/// The most threads that a program has at a time, the most bytes of a request, and the most descriptors.
+enum { rlk_most_threads = 256, rlk_most_bytes = 65536, rlk_most_descriptors = 4096 };
 
 /// The state of a slot.
 enum rlk_turn {
@@ -278,6 +299,8 @@ struct rlk_program_page {
     uint32_t is_explored;
     /// Sets of signals: those that have a handler, those that are ignored, and those that any thread may receive.
     uint64_t handled, ignored, pending;
+    /// 1 for each descriptor that is closed when the process runs another program.
+    uint8_t closes_on_exec[rlk_most_descriptors];
     char host_name[65];
     /// The folder of the program, with a slash at the end.
     char program_folder[4096];
@@ -348,6 +371,16 @@ enum rlk_signal_way { rlk_signal_is_ignored = -1, rlk_signal_is_blocked = -2, rl
 /// Gives a program a signal. Returns the slot of the thread that is to receive it, among the first ones, or an
 /// `rlk_signal_way`.
 int rlk_signal_program(struct rlk_program_page *page, int slots, int signal);
+
+/// Gives a program what the thread with a slot of another one, which runs it, leaves to it: signals that are ignored or
+/// blocked, and the mask of permissions.
+void rlk_inherit(struct rlk_program_page *page, const struct rlk_program_page *former, int slot);
+
+/// Returns 1 if a descriptor is closed when the process runs another program.
+int rlk_closes_on_exec(const struct rlk_program_page *page, int descriptor);
+
+/// Returns 1 if a program has chosen to ignore a signal.
+int rlk_ignores_signal(const struct rlk_program_page *page, int signal);
 
 /// Returns 1 if the thread with a slot is to receive a signal.
 int rlk_has_signal(const struct rlk_program_page *page, int slot);

@@ -20,6 +20,12 @@ struct DescriptorTable {
         return nil
     }
 
+    /// Returns a table with the same targets under the same numbers.
+    func copied() -> DescriptorTable {
+        for case let description? in entries { description.hold() }
+        return self
+    }
+
     /// All descriptors, open or not.
     var numbers: [Int32] { entries.indices.map { Self.first + Int32($0) } }
 

@@ -21,6 +21,9 @@ extension Process {
         if signal == .kill || !(deliver(signal) || isHarmless) { end(by: signal) }
     }
 
+    /// Returns `true` if the process has chosen to ignore a signal.
+    func ignores(_ signal: Signal) -> Bool { program?.ignores(signal) ?? ignoredSignals.contains(signal) }
+
     /// Adds a signal to the counts of the process.
     ///
     /// - Returns: `true` if the signal is counted.

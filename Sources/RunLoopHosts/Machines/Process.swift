@@ -12,12 +12,14 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     let processIdentifier: Int32
     let machine: Machine
     /// The group, whose processes can all be signalled together.
-    let group: Int32
+    var group: Int32
+    /// The session, which has the number of the process that began it.
+    var session: Int32
     var workingDirectory: String
     /// The user that the process runs as, from its start to its end.
     let user: ChildProcess.User
     /// The path of the process's program, and the arguments; empty for a main process.
-    let command: [String]
+    private(set) var command: [String]
     /// The process's exit status; `nil` while it runs.
     private(set) var status: ChildProcess.ExitStatus?
     /// The code of the exit status, if no signal ends the process.
@@ -26,10 +28,10 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
     var endHandler: ((ChildProcess.ExitStatus) -> Void)?
 
     var descriptors: DescriptorTable
-    let hasStandardStreams: Bool
+    private(set) var hasStandardStreams: Bool
     /// The target of descriptors of the process itself.
     private(set) lazy var description = ProcessDescription(self)
-    let variables: SimulatedEnvironment
+    private(set) var variables: SimulatedEnvironment
     var ignoredSignals: Set<Signal> = []
     /// Receives the process's messages to its service manager.
     var manager: ((String) -> Void)?
@@ -60,11 +62,30 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         (self.machine, self.parent, self.command) = (machine, parent, command)
         name = machine.name
         (self.group, self.workingDirectory) = (group ?? processIdentifier, workingDirectory)
+        session = parent?.session ?? processIdentifier
         self.user = user
         (variables, hasStandardStreams) = (environment, !streams.isEmpty)
         descriptors = DescriptorTable(streams, limit: mostDescriptors)
         parent?.children.append(self)
     }
+
+    /// Makes a child with the descriptors of its parent, which starts when it runs a program.
+    convenience init(forkedFrom parent: Process) {
+        self.init(
+            on: parent.machine, parent: parent, group: parent.group, user: parent.user,
+            workingDirectory: parent.workingDirectory)
+        (descriptors, hasStandardStreams) = (parent.descriptors.copied(), true)
+        machine.processes.append(self)
+    }
+
+    /// Takes the arguments and the variables of a program that the process is about to run.
+    func prepare(_ command: [String], _ variables: [String: String]) {
+        (self.command, self.variables) = (command, SimulatedEnvironment(variables))
+        machine.note("process \(processIdentifier): \(command.joined(separator: " "))")
+    }
+
+    /// The number of the parent; 1 for none.
+    var parentIdentifier: Int32 { parent?.processIdentifier ?? 1 }
 
     var remote: RunLoop.Remote? { thread?.remote }
 
@@ -85,7 +106,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         WorldSystem.calls.set(self, in: world)
         HostResolver.finder.set({ [unowned self] in machine.find($0) }, in: world)
         self.world = world
-        machine.processes.append(self)
+        if !machine.processes.contains(where: { $0 === self }) { machine.processes.append(self) }
         // Processes share a disk, on which one may find a change that another is about to complete.
         if machine.processes.count > 1 { _ = network.simulation.makePlaces() }
         thread = world.startMain(ended: { [self] in hasEnded(.exited(exitCode)) }, setUp: program)
@@ -134,8 +155,8 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         description.tell()
         endHandler?(status)
         endHandler = nil
-        guard let parent, !parent.ignoredSignals.contains(.child) else { return reap() }
-        parent.deliver(.child)
+        guard let parent, !parent.ignores(.child) else { return reap() }
+        if let program = parent.program { _ = program.take(.child) } else { parent.deliver(.child) }
     }
 
     /// Abandons the process. Called when its parent no longer asks how it ends.
@@ -169,6 +190,8 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
 
 /// A process of the system in which a program of the system runs.
 protocol RunningProgram: AnyObject {
+    /// Returns `true` if the program has chosen to ignore a signal.
+    func ignores(_ signal: Signal) -> Bool
     /// Takes a signal. Returns `false` if the signal ends the program.
     func take(_ signal: Signal) -> Bool
     /// Ends the process of the system, if it still runs.

@@ -24,6 +24,12 @@ extension SystemProgram {
             return number(process.descriptors.add(TimerDescription(on: process.machine, isWall: second == 2)))
         case rlk_request_set: return number(process.descriptors.add(EventSet()))
         case rlk_request_poll: return poll(request)
+        case rlk_request_close_range:
+            let (first, last) = (descriptor(request.arguments.0), second)
+            for number in process.descriptors.numbers where number >= first && self.number(number) <= last {
+                process.close(number)
+            }
+            return 0
         case rlk_request_open, rlk_request_status, rlk_request_access, rlk_request_make_directory,
             rlk_request_make_link, rlk_request_read_link, rlk_request_add_name, rlk_request_set_times,
             rlk_request_truncate_path, rlk_request_remove, rlk_request_rename, rlk_request_permit, rlk_request_own,

@@ -155,6 +155,7 @@ extension SystemProgram {
     }
 
     private func open(_ path: String, flags: Int32, permissions: UInt32) -> Int64 {
+        if path == "/dev/null" { return number(process.descriptors.add(NullDevice())) }
         let descriptor = process.open(path, flags: flags, permissions: permissions)
         if descriptor < 0, errno == ENOENT, flags & O_ACCMODE == O_RDONLY, let text = madeText(path) {
             return number(process.descriptors.add(MadeFile(text)))
@@ -241,7 +242,13 @@ extension SystemProgram {
     }
 
     private func describe(_ target: OpenDescription, numbered number: Int, _ request: Request) -> Int64 {
-        let kind = target is any SocketCalls || target is BoundName ? S_IFSOCK : target is MadeFile ? S_IFREG : S_IFIFO
+        let kind =
+            switch target {
+            case is any SocketCalls, is BoundName: S_IFSOCK
+            case is MadeFile: S_IFREG
+            case is NullDevice: S_IFCHR
+            default: S_IFIFO
+            }
         return set(
             rlk_status(
                 mode: kind | 0o600, user: 0, group: 0, names: 1, number: UInt64(number),
@@ -258,6 +265,7 @@ extension SystemProgram {
     /// Does what a thread asks for, about an open file.
     func answerFile(_ request: Request, _ target: OpenDescription) -> Int64 {
         if let file = target as? MadeFile { return answer(request, file) }
+        if target is NullDevice { return 0 }
         guard let file = target as? OpenFile else {
             let isOfPlace = [rlk_request_seek, rlk_request_read_at, rlk_request_write_at].contains(request.kind)
             return -Int64(isOfPlace ? ESPIPE : EINVAL)
@@ -352,6 +360,12 @@ extension SystemProgram {
         }
         return Int64(file.place)
     }
+}
+
+/// The file `/dev/null`.
+private final class NullDevice: OpenDescription {
+    override func read(into room: UnsafeMutableRawBufferPointer) -> Int { 0 }
+    override func write(_ bytes: UnsafeRawBufferPointer) -> Int { bytes.count }
 }
 
 /// The place of a socket among the names of a disk.

@@ -10,6 +10,8 @@ internal import RunLoopUnix
 extension SystemProgram {
     // MARK: Receiving
 
+    func ignores(_ signal: Signal) -> Bool { rlk_ignores_signal(page, signal.rawValue) != 0 }
+
     /// Takes a signal for the program.
     ///
     /// - Returns: `false` if it ends the program.

@@ -15,7 +15,13 @@ internal import Glibc
 ///
 /// Unchecked and not locked: used only by the thread whose turn it is.
 final class SystemProgram: RunningProgram, @unchecked Sendable {
-    unowned let process: Process
+    private unowned let own: Process
+    /// The process that makes the present request: the program's own, or a child that has not run a program.
+    private(set) unowned var process: Process
+    /// The children that threads are about to let run programs, by the slots of these.
+    var beginning: [Int32: Process] = [:]
+    /// A program that has taken the place of this one.
+    var successor: SystemProgram?
     let path: String
     /// The path and the arguments.
     private(set) var commandLine: [String] = []
@@ -26,7 +32,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     private var system: pid_t = 0
     /// The slots of the threads that have not ended, each with the thread of the simulation that serves it; `nil` for
     /// the main thread of the process.
-    private var servers: [Int32: LoopThread?] = [0: nil]
+    private(set) var servers: [Int32: LoopThread?] = [0: nil]
     /// The slots that were used by threads that have ended.
     private var freeSlots: [Int32] = []
     private(set) var slotCount: Int32 = 1
@@ -35,7 +41,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     /// The numbers of the present ones, by their slots.
     private(set) var numbers: [Int32: Int] = [:]
     /// The beginnings of lines that the program has written to its standard streams.
-    private var unfinished: [(stream: StandardStream, line: [UInt8])] = []
+    private(set) var unfinished: [(stream: StandardStream, line: [UInt8])] = []
     /// The threads that wait at words of the program's memory, in the order in which they began.
     private var waits: [(slot: Int32, word: Int64, bits: UInt32)] = []
     struct Alarm {
@@ -49,18 +55,24 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     var mappings: [(place: Range<UInt>, node: DiskNode)] = []
 
     /// Prepares a program; its process starts with ``run(_:)``.
-    init(_ path: String, of process: Process, seededBy numbers: RunLoop.RandomNumbers) throws {
-        (self.path, self.process) = (path, process)
+    ///
+    /// - Parameter former: the program that runs this one, with the slot of the thread that does.
+    init(
+        _ path: String, of process: Process, seededBy numbers: RunLoop.RandomNumbers,
+        after former: (program: SystemProgram, slot: Int32)? = nil
+    ) throws {
+        (self.path, own, self.process) = (path, process, process)
         var memory: Int32 = -1
         guard let page = rlk_make_program(&memory) else { throw SystemError("make memory for \(path)", errno: errno) }
         (self.page, self.memory) = (page, memory)
         let seed = (numbers.next(), numbers.next(), numbers.next(), numbers.next() | 1)
         (Directories.parent(of: path) + "/").withCString { folder in
             var facts = rlk_program_facts(
-                process: process.processIdentifier, parent: 1, user: process.user.identifier, group: process.user.group,
-                is_explored: process.machine.network.simulation.isExplored ? 1 : 0, host_name: process.machine.cName,
-                folder: folder, seed: seed)
+                process: process.processIdentifier, parent: process.parentIdentifier, user: process.user.identifier,
+                group: process.user.group, is_explored: process.machine.network.simulation.isExplored ? 1 : 0,
+                host_name: process.machine.cName, folder: folder, seed: seed)
             rlk_set_facts(page, &facts)
+            if let former { rlk_inherit(page, former.program.page, former.slot) }
         }
     }
 
@@ -74,8 +86,17 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
 
     /// Starts the program and serves its main thread. Does not return unless the program cannot be started.
     func run(_ arguments: [String]) throws {
+        try launch([path] + arguments)
+        openStandardInput()
+        serve(0)
+    }
+
+    /// Starts the program.
+    ///
+    /// - Parameter commandLine: the name of the program, and the arguments.
+    func launch(_ commandLine: [String]) throws {
         let library = try PreloadLibrary.find()
-        commandLine = [path] + arguments
+        self.commandLine = commandLine
         // A program of Swift that has crashed would start another one, to describe the crash.
         let variables = ["SWIFT_BACKTRACE": "enable=no"].merging(process.variables.variables) { $1 }.merging(
             [
@@ -89,8 +110,6 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
             rlk_start_program(memory!, path, arguments.pointers, environment.pointers, &system)
         }
         guard status == 0 else { throw SystemError("start \(path)", errno: status) }
-        openStandardInput()
-        serve(0)
     }
 
     /// Opens the file `/dev/stdin` of the host's disk, if there is one, as the standard input, which is at its end otherwise.
@@ -129,6 +148,15 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         process.end(by: Signal(rawValue: signal))
     }
 
+    /// Puts another program in the place of this one, in its process.
+    func giveWay(to next: SystemProgram) {
+        next.unfinished = unfinished
+        unfinished = []
+        successor = next
+        own.program = next
+        end()
+    }
+
     // MARK: Output
 
     /// Writes whole lines to a standard stream, each by itself.
@@ -145,17 +173,21 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     // MARK: Serving a thread
 
     /// Serves a thread of the program until it ends.
-    private func serve(_ slot: Int32) {
+    func serve(_ slot: Int32) {
         var asked = rlk_asked()
         while system != 0 {
             switch rlk_run_program(page, slot, system, clocks, &asked) {
             case rlk_thread_asks:
                 let request = Request(asked, slot)
                 // A thread that waits at a word has looked at it, and no other may change it before the wait begins.
-                if servers.count > 1, request.kind != rlk_request_wait {
+                // While a child begins, its state is in the place of the process's own.
+                if servers.count > 1, beginning.isEmpty, request.kind != rlk_request_wait {
                     process.machine.network.simulation.giveWay()
                 }
+                process = beginning[slot] ?? own
                 let result = answer(request)
+                process = own
+                if let successor { return successor.serve(0) }
                 rlk_answer_program(page, slot, result, request.count, request.addressSize)
             case rlk_thread_has_ended:
                 return threadHasEnded(slot)
@@ -199,6 +231,9 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         case rlk_request_place: break
         case rlk_request_begin_thread: return beginThread()
         case rlk_request_end: process.end(with: Int32(first))
+        case rlk_request_begin_child, rlk_request_end_child, rlk_request_execute, rlk_request_await_child,
+            rlk_request_set_group, rlk_request_group, rlk_request_open_process, rlk_request_signal_process:
+            return answerChild(request)
         case rlk_request_end_by_signal, rlk_request_kill, rlk_request_interrupt, rlk_request_set_alarm,
             rlk_request_signals, rlk_request_change_signals:
             return answerSignal(request)

@@ -1,0 +1,124 @@
+import RunLoopHosts
+import RunLoopSimulation
+import Testing
+
+/// Programs of the system that start others.
+@Suite("A program of the system has children as the kernel has them", .timeLimit(.minutes(2)))
+struct ChildProgramTests {
+    /// The script has few variables, as on a host.
+    private static let beginning = """
+        os.environ.clear(); os.environ["PATH"] = "/usr/bin:/bin"
+        def run(*arguments, **others):
+            try:
+                it = subprocess.run(*arguments, **others, capture_output=True, text=True)
+                print(it.returncode, repr(it.stdout), repr(it.stderr))
+            except Exception as error: print(type(error).__name__)
+        def python(script): return [sys.executable or "/usr/bin/python3", "-c", script]
+
+        """
+
+    private func expectSame(_ script: String, location: SourceLocation = #_sourceLocation) throws {
+        try KernelScript.expectSame(Self.beginning + script, location: location)
+    }
+
+    @Test("with pipes, variables, a directory, a mask, and a status")
+    func children() throws {
+        try expectSame(
+            """
+            run(["echo", "hello"]); run(["cat"], input="to be copied"); run(["sh", "-c", "exit 7"])
+            run("echo a; echo b >&2; exit 3", shell=True); run("cat no-such-file 2>/dev/null || echo failed", shell=True)
+            run(["no-such-program"]); put("plain", "x"); run(["./plain"])
+            put("script", "#!/usr/bin/env python3\\nimport sys; print(sys.argv)"); os.chmod("script", 0o755); run(["./script", "one", "two"])
+            put("broken", "x"); os.chmod("broken", 0o755); run(["./broken"])
+            run(["/bin/sh", "-c", "echo $A, $B, $PATH"], env={"A": "1", "B": "two words", "PATH": ""}); os.mkdir("folder"); run(["touch", "x"], cwd="folder"); print(os.listdir("folder"))
+            run(["pwd"], cwd="no-such-folder"); run(["sh", "-c", "umask"], umask=0o27); os.umask(0o77); run(["sh", "-c", "umask"])
+            run(python("import os; print(os.getsid(0) == os.getpid() == os.getpgrp())"), start_new_session=True)
+            run(python("import os; print(os.getppid() != os.getpid(), os.getpgrp() != os.getpid())"))
+            start, end = os.pipe(); os.set_inheritable(end, True)
+            run(python(f"import os; os.write({end}, b'kept')"), pass_fds=[end]); print(os.read(start, 10))
+            run(python(f"import os; os.write({end}, b'lost')"))
+            print(os.get_inheritable(end), os.get_inheritable(start))
+            with open("output", "w") as file: subprocess.run(["echo", "into a file"], stdout=file); print(got("output"))
+            with open("output", "a") as file: subprocess.run("echo more; echo again", shell=True, stdout=file); print(got("output"))
+            run(python("import sys; print(sys.stdin.read())"), stdin=subprocess.DEVNULL)
+            run(["sh", "-c", "exec echo $0 $1", "a", "b"]); run(python("import os; os.execvp('echo', ['echo', 'in place'])"))
+            print(os.waitstatus_to_exitcode(os.system("exit 4")), os.popen("echo popen").read())
+            it = os.posix_spawn("/usr/bin/echo", ["echo", "spawned"], {}, file_actions=[
+                (os.POSIX_SPAWN_OPEN, 1, "spawn", os.O_CREAT | os.O_WRONLY, 0o600), (os.POSIX_SPAWN_DUP2, 1, 2)])
+            print(os.waitpid(it, 0)[1], got("spawn"))
+            told("missing", os.posix_spawn, "/none", ["none"], {})
+            """)
+    }
+
+    @Test("with signals, waits, limits of time, and descriptors of processes")
+    func ends() throws {
+        try expectSame(
+            """
+            def sleeper(): return subprocess.Popen(["sleep", "30"])
+            one = sleeper(); print(one.poll(), os.waitpid(one.pid, os.WNOHANG)); one.terminate(); print(one.wait())
+            two = sleeper(); two.kill(); print(two.wait(), two.poll())
+            try: subprocess.run(["sleep", "30"], timeout=0.2)
+            except subprocess.TimeoutExpired: print("too long")
+            told("no child", os.wait); told("not a child", os.waitpid, os.getpid(), 0)
+            count = []; signal.signal(signal.SIGCHLD, lambda *_: count.append(1))
+            subprocess.run(["true"]); time.sleep(0.1); print(len(count)); signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            three = subprocess.Popen(["sh", "-c", "exit 9"]); it = os.waitid(os.P_PID, three.pid, os.WEXITED | os.WNOWAIT)
+            print(it.si_pid == three.pid, it.si_status, it.si_code, os.wait()[1])
+            four = sleeper(); ends = os.pidfd_open(four.pid); signal.pidfd_send_signal(ends, signal.SIGUSR1)
+            import select; wait = select.poll(); wait.register(ends, select.POLLIN); print([event for _, event in wait.poll()])
+            it = os.waitid(os.P_PIDFD, ends, os.WEXITED); print(it.si_status, it.si_code)
+            told("gone", signal.pidfd_send_signal, ends, 0)
+            five = subprocess.Popen(["sleep", "30"], start_new_session=True); os.killpg(five.pid, 15); print(five.wait())
+            six = subprocess.Popen(["sh", "-c", "kill -9 $$"]); print(six.wait())
+            signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+            print(subprocess.run(["sh", "-c", "kill -USR2 $$; echo ignored"], stdout=subprocess.PIPE).stdout)
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN); seven = os.posix_spawn("/usr/bin/true", ["true"], {})
+            told("reaped", os.waitpid, seven, 0); signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            eight = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for line in "a", "b": eight.stdin.write(line + "\\n"); eight.stdin.flush(); print(eight.stdout.readline())
+            eight.stdin.close(); print(eight.wait())
+            nine = subprocess.Popen(["echo", "x"], stdout=subprocess.PIPE)
+            print(subprocess.run(["cat"], stdin=nine.stdout, stdout=subprocess.PIPE).stdout, nine.wait())
+            import asyncio
+            async def child(number):
+                it = await asyncio.create_subprocess_exec("sh", "-c", f"sleep 0.{number}; exit {number}", stdout=subprocess.PIPE)
+                await it.communicate(); return it.returncode
+            async def main(): print(await asyncio.gather(*(child(number) for number in range(1, 5))))
+            asyncio.run(main())
+            from concurrent.futures import ThreadPoolExecutor
+            with ThreadPoolExecutor(4) as pool: print(list(pool.map(lambda n: subprocess.run(["sh", "-c", f"exit {n}"]).returncode, range(8))))
+            """)
+    }
+
+    @Test("on its host, which a crash ends with it, and the same in each run")
+    func host() {
+        let script = """
+            import subprocess, sys, time
+            subprocess.Popen(["sh", "-c", "sleep 5; echo first"])
+            other = subprocess.Popen(["/usr/bin/python3", "-c", "import os, random; print(random.random(), os.urandom(4).hex())"])
+            other.wait()
+            subprocess.Popen(["/bin/service", "argument"])
+            subprocess.Popen(["sleep", "1000"])
+            time.sleep(2000)
+            """
+        let traces = (0..<2).map { _ in
+            withSimulation(seed: 3, traced: true) { simulation in
+                let host = SimulatedNetwork(simulation).addProgram(
+                    "host", at: ProgramTests.python, arguments: ["-u", "-c", script])
+                host.install(program: "/bin/service") { process in
+                    process.print("\(process.arguments)")
+                    process.exit(0)
+                }
+                simulation.advance(by: .seconds(10))
+                let lines = ProgramTests.output(of: "host", simulation)
+                #expect(lines.count == 3 && lines.last == "first" && lines.contains("[\"argument\"]\n"), "\(lines)")
+                #expect(host.processes.filter { !$0.isZombie }.map(\.command.last) == [nil, "1000"])
+                host.crash()
+                simulation.advance(by: .seconds(1_000))
+                #expect(host.processes.isEmpty && simulation.escapes == [])
+                return simulation.trace
+            }
+        }
+        #expect(traces[0] == traces[1])
+    }
+}
