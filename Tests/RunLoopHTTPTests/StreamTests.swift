@@ -55,21 +55,35 @@ struct StreamTests {
     /// The connection would keep the function that answers, and so this.
     private final class Token: Sendable {}
 
+    /// The last act of a client after it has sent its bytes.
+    private enum Ending { case closesLater, closes, resets }
+
     /// Has a client send bytes after its preface. Returns `true` if nothing is left of the connection after its end.
-    private func leavesNothing(_ bytes: [UInt8], closesAtOnce: Bool = false) -> Bool {
+    private func leavesNothing(_ bytes: [UInt8], _ ending: Ending = .closesLater) -> Bool {
         var token: Token? = Token()
         weak let kept = token
-        let log = Conversation().run({ [token] loop, limits in
+        var conversation = Conversation()
+        // The bytes and the end arrive before the server reads any.
+        if ending != .closesLater { conversation.block = (.seconds(1), .seconds(2)) }
+        let log = conversation.run({ [token] loop, limits in
             HTTPServer(on: loop, limits: limits) { _ in .text(token == nil ? "gone" : "hello") }
         }) { loop, log in
             let client = try await FrameClient(loop)
+            try await loop.clock.sleep(for: .milliseconds(1_500))
             try await client.peer.write(bytes)
-            if !closesAtOnce { while let frame = try await client.next(), frame.type != FrameClient.data {} }
-            client.peer.close()
-            log.append("closed")
+            switch ending {
+            case .closesLater:
+                while let frame = try await client.next(), frame.type != FrameClient.data {}
+                client.peer.close()
+            case .closes: client.peer.close()
+            case .resets:
+                try await loop.clock.sleep(for: .milliseconds(100))
+                client.peer.reset()
+            }
+            log.append("ended")
         }
         token = nil
-        return log == ["closed"] && kept == nil
+        return log == ["ended"] && kept == nil
     }
 
     @Test("a connection that an error ends, in the same read as a request, leaves nothing behind")
@@ -79,7 +93,8 @@ struct StreamTests {
         // No window may grow by nothing.
         let error = FrameClient.bytes(FrameClient.windowUpdate, 0, 0, [0, 0, 0, 0])
         #expect(leavesNothing(request + error))
-        #expect(leavesNothing(request + error, closesAtOnce: true))
+        #expect(leavesNothing(request + error, .closes))
+        #expect(leavesNothing(request + error, .resets))
     }
 
     @Test("an answer that cannot be completed resets its stream alone")
