@@ -104,6 +104,7 @@ enum rlk_pause rlk_run_program(
         .count = slot->count,
         .address = slot->address,
         .address_size = slot->address_size,
+        .control = &slot->control,
     };
     memcpy(asked->arguments, slot->arguments, sizeof slot->arguments);
     return rlk_thread_asks;

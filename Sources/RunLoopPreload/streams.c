@@ -61,10 +61,15 @@ static int transfer_flags(int flags) {
     return (flags & MSG_DONTWAIT ? rlk_transfer_never_waits : 0) | (flags & MSG_PEEK ? rlk_transfer_keeps_input : 0);
 }
 
+/// A flag of this code's own: the slot has descriptors that go with the bytes.
+enum { has_control = 1 << 30 };
+
 static long
 write_pieces(int descriptor, const struct iovec *pieces, size_t count, const void *address, size_t size, int flags) {
+    struct rlk_slot *slot = own_slot();
     set_address(address, size);
-    own_slot()->count = gather(pieces, count);
+    slot->count = gather(pieces, count);
+    if (!(flags & has_control)) slot->control.count = 0;
     long result = ask(rlk_request_write, descriptor, transfer_flags(flags), 0, 0);
     if (result == -EPIPE && !(flags & MSG_NOSIGNAL)) raise_signal(SIGPIPE);
     return result;
@@ -76,18 +81,84 @@ static long read_into(int descriptor, const struct iovec *rooms, size_t count, i
     return result;
 }
 
+/// Reads bytes, and control data of some size.
+static long
+read_with_control(int descriptor, const struct iovec *rooms, size_t count, int flags, size_t control_size) {
+    struct rlk_slot *slot = own_slot();
+    slot->control.count = slot->control.is_cut = 0, slot->control.process = 0;
+    int all = transfer_flags(flags) | rlk_transfer_takes_descriptors;
+    long result = ask(rlk_request_read, descriptor, sum_of(rooms, count), all, control_size);
+    if (result > 0) scatter(rooms, count, result);
+    return result;
+}
+
+/// Takes the control data of a message. Returns 0, or an error number.
+static long take_control(const struct msghdr *message) {
+    struct rlk_control *control = &own_slot()->control;
+    const char *next = message->msg_control, *end = next + message->msg_controllen;
+    control->count = 0;
+    while (next && next + sizeof(struct cmsghdr) <= end) {
+        const struct cmsghdr *part = (const void *)next;
+        if (part->cmsg_len < sizeof *part || next + part->cmsg_len > end) return -EINVAL;
+        size_t size = part->cmsg_len - CMSG_LEN(0), count = size / sizeof(int);
+        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
+            if (control->count + count > sizeof control->descriptors / sizeof(int)) return -EINVAL;
+            memcpy(control->descriptors + control->count, CMSG_DATA(part), count * sizeof(int));
+            control->count += count;
+        } else if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS) {
+            struct ucred sender;
+            memcpy(&sender, CMSG_DATA(part), sizeof sender);
+            // The simulation knows the sender.
+            if (sender.pid != page->process || sender.uid != page->user || sender.gid != page->group) return -EPERM;
+        } else {
+            escape("sends control data over a socket", -1);
+        }
+        next += CMSG_ALIGN(part->cmsg_len);
+    }
+    return 0;
+}
+
 static long send_message(int descriptor, const struct msghdr *message, int flags) {
-    if (message->msg_controllen > 0) escape("sends control data over a socket", -1);
+    long result = take_control(message);
+    if (result < 0) return result;
     return write_pieces(
-        descriptor, message->msg_iov, message->msg_iovlen, message->msg_name, message->msg_namelen, flags);
+        descriptor, message->msg_iov, message->msg_iovlen, message->msg_name, message->msg_namelen,
+        flags | has_control);
+}
+
+/// Writes a part of a message's control data, if there is room. Returns its size with the space behind it.
+static size_t put_control(char *room, size_t size, int type, const void *bytes, size_t count) {
+    if (size < CMSG_LEN(count)) return 0;
+    struct cmsghdr *part = (void *)room;
+    *part = (struct cmsghdr){.cmsg_len = CMSG_LEN(count), .cmsg_level = SOL_SOCKET, .cmsg_type = type};
+    memcpy(CMSG_DATA(part), bytes, count);
+    return CMSG_SPACE(count) < size ? CMSG_SPACE(count) : size;
+}
+
+/// Gives a message the control data that came with its bytes.
+static void give_control(struct msghdr *message, int flags) {
+    const struct rlk_control *control = &own_slot()->control;
+    char *room = message->msg_control;
+    size_t size = message->msg_controllen, used = 0;
+    message->msg_flags = control->is_cut ? MSG_CTRUNC : 0;
+    if (control->process) {
+        struct ucred sender = {control->process, control->user, control->group};
+        used += put_control(room, size, SCM_CREDENTIALS, &sender, sizeof sender);
+        if (used == 0) message->msg_flags |= MSG_CTRUNC;
+    }
+    if (control->count > 0)
+        used += put_control(room + used, size - used, SCM_RIGHTS, control->descriptors, control->count * sizeof(int));
+    for (uint32_t index = 0; index < control->count; index++)
+        page->closes_on_exec[control->descriptors[index]] = !!(flags & MSG_CMSG_CLOEXEC);
+    message->msg_controllen = used;
 }
 
 static long receive_message(int descriptor, struct msghdr *message, int flags) {
-    long result = read_into(descriptor, message->msg_iov, message->msg_iovlen, flags);
+    long result = read_with_control(
+        descriptor, message->msg_iov, message->msg_iovlen, flags, message->msg_controllen);
     if (result < 0) return result;
     copy_address(message->msg_name, &message->msg_namelen);
-    message->msg_controllen = 0;
-    message->msg_flags = 0;
+    give_control(message, flags);
     return result;
 }
 
@@ -158,7 +229,7 @@ static long set_option(int descriptor, int level, int option, const void *value,
 static long find_option(int descriptor, int level, int option, void *value, socklen_t *size) {
     long result = ask(rlk_request_option, descriptor, level, option, 0);
     if (result < 0) return result;
-    socklen_t length = sizeof(int);
+    socklen_t length = own_slot()->count;
     memcpy(value, own_slot()->data, *size < length ? *size : length);
     if (*size > length) *size = length;
     return 0;

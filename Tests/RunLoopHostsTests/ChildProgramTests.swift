@@ -122,3 +122,48 @@ struct ChildProgramTests {
         #expect(traces[0] == traces[1])
     }
 }
+
+/// Descriptors that programs pass on over Unix sockets.
+extension ChildProgramTests {
+    @Test("passes descriptors on over Unix sockets, in itself and to others, and tells who has sent")
+    func descriptors() throws {
+        try expectSame(
+            """
+            import array, socket, struct
+            # The bytes may come in pieces.
+            def take(reader, count, most):
+                data, numbers, flags = b"", [], 0
+                while len(data) < count:
+                    more, found, flag, _ = socket.recv_fds(reader, count - len(data), most)
+                    data, numbers, flags = data + more, numbers + list(found), flags | flag
+                return data, numbers, bool(flags & socket.MSG_CTRUNC)
+            one, other = socket.socketpair(); put("file", "content"); start, end = os.pipe()
+            file = os.open("file", os.O_RDONLY); socket.send_fds(one, [b"x"], [file, end]); os.close(file); os.close(end)
+            data, numbers, cut = take(other, 1, 2); print(data, len(numbers), cut)
+            print(os.read(numbers[0], 100), os.write(numbers[1], b"to the pipe"), os.read(start, 100))
+            print([os.get_inheritable(number) for number in numbers]); os.close(numbers[1]); print(os.read(start, 1))
+            start, end = os.pipe(); one.send(b"before"); socket.send_fds(one, [b"with"], [end]); one.send(b"after"); os.close(end)
+            data, numbers, cut = take(other, 15, 1); print(data, len(numbers), cut)
+            socket.send_fds(one, [b"lost"], numbers); os.close(numbers[0]); print(other.recv(1), os.read(start, 1)); take(other, 3, 1)
+            start, end = os.pipe(); socket.send_fds(one, [b"cut"], [end, end, end]); os.close(end)
+            data, numbers, cut = take(other, 3, 1); print(data, len(numbers) < 3, cut)
+            for number in numbers: os.close(number)
+            print(os.read(start, 1)); told("closed", socket.send_fds, one, [b"x"], [999])
+            start, end = os.pipe(); socket.send_fds(one, [b"unread"], [end]); os.close(end); other.close(); one.close(); print(os.read(start, 1))
+            server = socket.socket(socket.AF_UNIX); server.bind("socket"); server.listen()
+            print(stat.S_ISSOCK(os.stat("socket").st_mode))
+            script = '''import os, socket
+            client = socket.socket(socket.AF_UNIX); client.connect("socket"); start, end = os.pipe(); client.recv(1)
+            socket.send_fds(client, [b"h"], [start]); os.write(end, b"through the pipe"); client.recv(1); print("done")'''
+            child = subprocess.Popen(python(script)); client, _ = server.accept()
+            number, user, group = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            print(number == child.pid, user == os.getuid(), group == os.getgid())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1); client.send(b"!")
+            data, control, flags, _ = client.recvmsg(100, 1000)
+            print(data, flags, sorted((level, kind, len(bytes)) for level, kind, bytes in control))
+            facts = {kind: bytes for _, kind, bytes in control}
+            print(struct.unpack("3i", facts[socket.SCM_CREDENTIALS])[0] == child.pid)
+            print(os.read(array.array("i", facts[socket.SCM_RIGHTS])[0], 100)); client.send(b"!"); print(child.wait())
+            """)
+    }
+}

@@ -185,8 +185,20 @@ enum rlk_request {
     rlk_request_poll,
 };
 
-/// The flags of a transfer.
-enum rlk_transfer { rlk_transfer_never_waits = 1, rlk_transfer_keeps_input = 2 };
+/// The flags of a transfer. With the last one, a read takes descriptors that came with the bytes, as many as the fourth
+/// argument says.
+enum rlk_transfer { rlk_transfer_never_waits = 1, rlk_transfer_keeps_input = 2, rlk_transfer_takes_descriptors = 4 };
+
+/// The control data of a message over a Unix socket: descriptors of the process, and the sender.
+struct rlk_control {
+    int32_t descriptors[253];
+    uint32_t count;
+    /// 1 if there were more descriptors than the reader has room for.
+    uint32_t is_cut;
+    /// The sender's process, with its user and group, if the reader asks for them; 0 for none.
+    int32_t process;
+    uint32_t user, group;
+};
 
 /// A lock of a part of a file, with the system's numbers for its kind and its origin.
 struct rlk_part_lock {
@@ -263,6 +275,7 @@ struct rlk_slot {
     /// An address of a socket.
     char address[128];
     uint32_t address_size;
+    struct rlk_control control;
     /// The following are the program's own.
     /// The numbers of the thread for the program, and for the kernel.
     int32_t number, real_number;
@@ -353,6 +366,7 @@ struct rlk_asked {
     uint32_t count;
     char *address;
     uint32_t address_size;
+    struct rlk_control *control;
 };
 
 /// The reason why a program's thread has given its turn back.

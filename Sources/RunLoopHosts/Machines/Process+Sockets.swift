@@ -8,7 +8,14 @@ extension Process {
         return target as? any SocketCalls ?? failure(ENOTSOCK)
     }
 
-    func socket(_ family: Int32) -> Int32 { descriptors.add(SimulatedSocket(family, in: machine.sockets)) }
+    func socket(_ family: Int32) -> Int32 { descriptors.add(newSocket(family)) }
+
+    private func newSocket(_ family: Int32) -> SimulatedSocket {
+        let socket = SimulatedSocket(family, in: machine.sockets)
+        socket.owner = SimulatedSocket.Owner(process: processIdentifier, user: user.identifier, group: user.group)
+        return socket
+    }
+
     func isSocket(_ descriptor: Int32) -> Bool { socket(of: descriptor)?.isSocket ?? false }
 
     func setOption(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) -> Int32 {
@@ -72,7 +79,7 @@ extension Process {
 
     /// Makes two connected sockets, as `socketpair` does; a descriptor is -1 if none is left.
     func makePair() -> (Int32, Int32) {
-        let one = SimulatedSocket(AF_UNIX, in: machine.sockets)
+        let one = newSocket(AF_UNIX)
         return (descriptors.add(one), descriptors.add(one.makePeer()))
     }
 

@@ -121,10 +121,16 @@ extension SystemProgram {
     }
 
     private func write(_ request: Request, _ target: OpenDescription) -> Int64 {
+        var targets: [OpenDescription] = []
+        if let reason = find(&targets, of: request, for: target) { return -Int64(reason) }
         var written = 0
         let result = blocking(request, target, for: .writable, request.arguments.1) {
             let rest = UnsafeRawBufferPointer(rebasing: request.bytes.dropFirst(written))
             let result = writeOnce(rest, request, target)
+            if result > 0, !targets.isEmpty {
+                (target as? SimulatedSocket)?.attach(targets, to: Int(result))
+                targets = []
+            }
             // A call that blocks returns when all is written.
             guard result > 0, target.blocks, written + Int(result) < request.count else { return result }
             written += Int(result)
@@ -132,6 +138,43 @@ extension SystemProgram {
         }
         let isPart = result == -Int64(EAGAIN) || result == -Int64(EINTR)
         return written > 0 && (isPart || result >= 0) ? Int64(written) + max(0, result) : result
+    }
+
+    /// Finds the targets of descriptors that a message passes on.
+    ///
+    /// - Returns: the reason why it may not, or `nil`.
+    private func find(
+        _ targets: inout [OpenDescription], of request: Request, for socket: OpenDescription
+    ) -> Int32? {
+        for number in request.passedDescriptors {
+            guard let target = process.descriptors[descriptor(Int64(number))] else { return EBADF }
+            guard (socket as? SimulatedSocket)?.family == AF_UNIX, !(target is AdoptedFile) else {
+                let words = "passes a descriptor that is the machine's, or not over a stream of a Unix socket"
+                words.withCString { rlk_installed_calls().pointee.escape($0) }
+                return EOPNOTSUPP
+            }
+            targets.append(target)
+        }
+        return nil
+    }
+
+    /// Gives a reader the descriptors that came with the bytes, and the sender if it has asked for that.
+    private func passOn(to request: Request, from target: OpenDescription) {
+        guard let socket = target as? SimulatedSocket, socket.family == AF_UNIX else { return }
+        guard request.arguments.2 & Int64(rlk_transfer_takes_descriptors.rawValue) != 0 else {
+            return socket.takeReceived { _ in }
+        }
+        let (headSize, numberSize, senderSize) = (16, 4, 32)
+        var room = Int(request.arguments.3)
+        if socket.option(SOL_SOCKET, SO_PASSCRED) ?? 0 != 0 {
+            request.setSender(socket.peerOwner)
+            room -= senderSize
+        }
+        socket.takeReceived { targets in
+            let most = max(0, (room - headSize) / numberSize)
+            let numbers = targets.prefix(most).map { process.descriptors.add($0) }.prefix { $0 >= 0 }
+            request.set(descriptors: numbers.map { $0 - DescriptorTable.first }, isCut: numbers.count < targets.count)
+        }
     }
 
     private func writeOnce(_ bytes: UnsafeRawBufferPointer, _ request: Request, _ target: OpenDescription) -> Int64 {
@@ -157,7 +200,11 @@ extension SystemProgram {
         let room = request.room(Int(count))
         if let file = target as? OpenFile { return read(file, descriptor(request), into: room) }
         return blocking(request, target, for: .readable, flags) {
-            guard target is any DatagramCalls else { return result(process.read(descriptor(request), into: room)) }
+            guard target is any DatagramCalls else {
+                let count = result(process.read(descriptor(request), into: room))
+                if count > 0 { passOn(to: request, from: target) }
+                return count
+            }
             var slot = DatagramSlot()
             slot.bytes = room
             let received = withUnsafeMutablePointer(to: &slot) {
@@ -224,6 +271,10 @@ extension SystemProgram {
 
     private func option(_ request: Request, _ target: OpenDescription, _ level: Int32, _ option: Int32) -> Int64 {
         guard let socket = target as? any SocketCalls else { return -Int64(ENOTSOCK) }
+        if (level, option) == (SOL_SOCKET, SO_PEERCRED), let peer = (socket as? SimulatedSocket)?.peerOwner {
+            withUnsafeBytes(of: peer) { request.set($0) }
+            return 0
+        }
         guard let value = socket.option(level, option) else { return -Int64(ENOPROTOOPT) }
         withUnsafeBytes(of: value) { request.set($0) }
         return 0

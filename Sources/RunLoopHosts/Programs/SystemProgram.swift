@@ -381,6 +381,31 @@ final class Request {
             ? nil : try? Endpoint(systemBytes: UnsafeRawBufferPointer(start: asked.address, count: addressSize))
     }
 
+    /// The numbers of descriptors that a message passes on.
+    var passedDescriptors: [Int32] {
+        guard kind == rlk_request_write, asked.control.pointee.count > 0 else { return [] }
+        return withUnsafeBytes(of: &asked.control.pointee.descriptors) {
+            Array($0.bindMemory(to: Int32.self).prefix(Int(asked.control.pointee.count)))
+        }
+    }
+
+    /// Sets the numbers of descriptors that a message has brought.
+    ///
+    /// - Parameter isCut: `true` if there were more.
+    func set(descriptors: [Int32], isCut: Bool) {
+        asked.control.pointee.count = UInt32(descriptors.count)
+        asked.control.pointee.is_cut = isCut ? 1 : 0
+        withUnsafeMutableBytes(of: &asked.control.pointee.descriptors) { room in
+            descriptors.withUnsafeBytes { room.copyMemory(from: $0) }
+        }
+    }
+
+    /// Sets the sender of the bytes of the answer.
+    func setSender(_ sender: SimulatedSocket.Owner) {
+        (asked.control.pointee.process, asked.control.pointee.user, asked.control.pointee.group) =
+            (sender.process, sender.user, sender.group)
+    }
+
     /// Sets the address of the answer.
     func set(_ address: Endpoint) {
         address.withSystemBytes { bytes in

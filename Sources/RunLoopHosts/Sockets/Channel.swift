@@ -36,6 +36,13 @@ final class Channel {
     /// The time since which the first piece finds no way, and the pause before it is sent again.
     private var trouble: (since: RunLoop.Instant, pause: Duration)?
 
+    /// The numbers of all bytes that were ever written, and read.
+    private var (writtenCount, readCount) = (0, 0)
+    /// The targets of descriptors that were sent with some of the bytes, the first ones first.
+    private var attachments: [(bytes: Range<Int>, targets: [OpenDescription])] = []
+    /// Those that came with the bytes of the last read.
+    private var received: [OpenDescription] = []
+
     private enum End {
         case open, waiting, underWay, arrived
     }
@@ -75,8 +82,15 @@ final class Channel {
             usual: most, in: 1...most)
         if count < new.count { network.simulation.meet(.writePartial) }
         bytes.append(UnsafeRawBufferPointer(rebasing: new.prefix(count)))
+        writtenCount += count
         send()
         return count
+    }
+
+    /// Sends the targets of descriptors with the bytes of the last write.
+    func attach(_ targets: [OpenDescription], to count: Int) {
+        for target in targets { target.hold() }
+        attachments.append((writtenCount - count..<writtenCount, targets))
     }
 
     /// `true` if the stream ends after the written bytes.
@@ -209,7 +223,14 @@ final class Channel {
     var hasEnded: Bool { ending == .arrived }
 
     func read(into room: UnsafeMutableRawBufferPointer) -> Int {
-        let count = min(room.count, arrived)
+        dropReceived()
+        // As on Linux, a read ends with the bytes that descriptors came with.
+        let count = min(room.count, arrived, attachments.first.map { $0.bytes.upperBound - readCount } ?? .max)
+        readCount += count
+        if let first = attachments.first, first.bytes.lowerBound < readCount {
+            received = first.targets
+            attachments.removeFirst()
+        }
         room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.bytes.prefix(count)))
         bytes.discard(count)
         arrived -= count
@@ -219,5 +240,23 @@ final class Channel {
         // A sender with more bytes learns that there is room.
         if bytes.count > arrived + underWay && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
         return count
+    }
+
+    /// Calls a closure with the targets that came with the bytes of the last read, and lets go of them.
+    func takeReceived(_ body: ([OpenDescription]) -> Void) {
+        body(received)
+        dropReceived()
+    }
+
+    private func dropReceived() {
+        for target in received { target.letGo(-1, of: self) }
+        received = []
+    }
+
+    /// Lets go of the targets that nobody will read any more.
+    func dropAttachments() {
+        dropReceived()
+        for target in attachments.flatMap(\.targets) { target.letGo(-1, of: self) }
+        attachments = []
     }
 }

@@ -24,6 +24,15 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
     var handshakes = 0
     private var outgoing: Channel?
     private var incoming: Channel?
+    /// The process that has made the socket, and that of the other end of the connection.
+    var owner = Owner()
+    private(set) var peerOwner = Owner()
+    /// A process, with its user and group, as its peers learn of it.
+    struct Owner {
+        var process: Int32 = 0
+        var user: UInt32 = 0
+        var group: UInt32 = 0
+    }
 
     override init(_ family: Int32, in table: SocketTable) {
         super.init(family, in: table)
@@ -54,20 +63,27 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
 
     /// Connects to a new socket at the listener's side.
     func join(_ listener: SimulatedSocket) -> SimulatedSocket {
-        let other = connect(to: SimulatedSocket(listener.family, in: listener.table))
+        let new = SimulatedSocket(listener.family, in: listener.table)
+        new.owner = listener.owner
+        let other = connect(to: new)
         // Connections inherit the options of their listener.
         other.options = listener.options
         return other
     }
 
     /// Makes a socket that is connected to this one.
-    func makePeer() -> SimulatedSocket { connect(to: SimulatedSocket(family, in: table)) }
+    func makePeer() -> SimulatedSocket {
+        let other = SimulatedSocket(family, in: table)
+        other.owner = owner
+        return connect(to: other)
+    }
 
     private func connect(to other: SimulatedSocket) -> SimulatedSocket {
         (other.localAddress, other.peerAddress) = (peerAddress, localAddress)
         let (there, back) = (Channel(network, from: self, to: other), Channel(network, from: other, to: self))
         (outgoing, incoming, other.incoming, other.outgoing) = (there, back, there, back)
         (state, other.state) = (.connected, .connected)
+        (peerOwner, other.peerOwner) = (other.owner, owner)
         return other
     }
 
@@ -99,6 +115,12 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         case .new, .listening, .closed: return failure(ENOTCONN)
         }
     }
+
+    /// Sends the targets of descriptors with the bytes of the last write.
+    func attach(_ targets: [OpenDescription], to count: Int) { outgoing?.attach(targets, to: count) }
+
+    /// Calls a closure with the targets that came with the bytes of the last read.
+    func takeReceived(_ body: ([OpenDescription]) -> Void) { incoming?.takeReceived(body) }
 
     func endWriting() {
         if case .connected = state { outgoing?.end() }
@@ -147,6 +169,7 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
     override func close() {
         let former = state
         state = .closed
+        incoming?.dropAttachments()
         if isBound { table.unbind(self) }
         switch former {
         case .listening:
