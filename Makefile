@@ -126,8 +126,7 @@ same-bytes: deps ## ten thousand runs of one simulated minute, and of one explor
 web-same-bytes: deps ## a thousand processes of a simulated day of Web; RUNS=… SEED=…
 	Examples/Web/Tests/same-bytes
 model: ## the mailbox and the pass, checked by spin, also with planted faults
-	@Scripts/need spin gcc
-	Models/check
+	@Scripts/need spin gcc && Models/check
 
 ## Beside other software
 gtk-demo: adapter-deps ## a window of GTK in which a script drags: the timers of the default mode stop; PICTURES=…
@@ -135,6 +134,7 @@ wayland-demo: deps ## display links in the frames of a Wayland compositor
 beside-checks: ## programs beside SwiftNIO and async-http-client, and the cost of ways between threads
 others-checks: ## tests of other packages, and SwiftNIO's idle handler, on simulated hosts; RUNS=… SEED=…
 protocols-checks: adapter-deps ## gRPC and Hummingbird's router on RunLoopNIO; RUNS=… SEED=…
+programs-checks: deps ## Hummingbird, async-http-client and redis on simulated hosts; RUNS=… CONFIGURATION=…
 guest-checks: deps ## a run loop as a guest of libuv, GLib and Foundation; SEEDS=…
 record-checks: deps ## TTLStore, Cron, Proxy and Web under load, recorded and repeated; REQUESTS=…
 links: deps ## conversations over a real link and over a simulated one, compared; needs root
@@ -144,7 +144,7 @@ links: deps ## conversations over a real link and over a simulated one, compared
 # Scripts of their targets' names.
 demo examples web-tests check-claims stress kill-ttlstore explore-corpus same-bytes record-checks docs-serve:
 	Scripts/$@
-probe-checks fiber-checks dependent-checks outside-checks linking-checks beside-checks others-checks protocols-checks guest-checks:
+probe-checks fiber-checks dependent-checks outside-checks linking-checks beside-checks others-checks protocols-checks programs-checks guest-checks:
 	Tests/$@
 gtk-demo gtk-checks wayland-demo wayland-checks:
 	@Scripts/windows $@
