@@ -60,6 +60,7 @@ static int has_ended(pid_t process) {
 }
 
 void rlk_set_facts(struct rlk_program_page *page, const struct rlk_program_facts *facts) {
+    page->simulation = (int32_t)syscall(SYS_getpid);
     page->process = facts->process, page->parent = facts->parent;
     page->user = facts->user, page->group = facts->group, page->mask = 022;
     page->is_explored = facts->is_explored;
@@ -71,6 +72,17 @@ void rlk_set_facts(struct rlk_program_page *page, const struct rlk_program_facts
 void rlk_inherit(struct rlk_program_page *page, const struct rlk_program_page *former, int slot) {
     page->mask = former->mask, page->ignored = former->ignored;
     page->slots[0].blocked = former->slots[slot].blocked;
+}
+
+void rlk_fork(struct rlk_program_page *page, const struct rlk_program_page *former, int slot) {
+    const struct rlk_slot *old = &former->slots[slot];
+    struct rlk_slot *new = &page->slots[0];
+    rlk_inherit(page, former, slot);
+    page->handled = former->handled, page->distance = former->distance;
+    memcpy(page->closes_on_exec, former->closes_on_exec, sizeof page->closes_on_exec);
+    memcpy(page->clocks, former->clocks, sizeof page->clocks);
+    memcpy(new->name, old->name, sizeof new->name);
+    new->number = page->process, new->end_word = old->end_word;
 }
 
 int rlk_closes_on_exec(const struct rlk_program_page *page, int descriptor) { return page->closes_on_exec[descriptor]; }

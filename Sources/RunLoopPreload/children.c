@@ -5,12 +5,13 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-// Children. As `vfork` has it, a child shares the memory of its parent until it runs another program, while the thread
-// that has made it rests. So that thread makes the child's few calls itself, and goes back to where the child began when
-// they are over.
+// Children. A process with memory of its own is one for the kernel, too. As `vfork` has it, another child shares the
+// memory of its parent until it runs another program, while the thread that has made it rests. So that thread makes the
+// child's few calls itself, and goes back to where the child began when they are over.
 
 /// The state of the process to which the thread goes back.
 static struct {
@@ -55,14 +56,47 @@ static long go_back(const struct call *call) {
     return child;
 }
 
-long make_process(const struct call *call, uint64_t flags, uint64_t stack) {
-    const uint64_t sharing = CLONE_VM | CLONE_VFORK;
-    if (call->number != SYS_vfork && ((flags & sharing) != sharing || flags & CLONE_PIDFD)) {
-        // A process that has crashed may do this, too.
-        escape("starts a process that has memory of its own, not by vfork or posix_spawn", -1);
-        return -EAGAIN;
+/// Goes on in a new process, with its own page in the place of its parent's, as soon as it has its turn.
+static void enter_process(long memory, int32_t *number) {
+    long file = open_of_simulation(memory);
+    if (file < 0) kernel(SYS_exit_group, 1, 0, 0, 0, 0, 0);
+    kernel(SYS_mmap, (long)page, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+    kernel(SYS_close, file, 0, 0, 0, 0, 0);
+    forget_threads();
+    page->real_process = kernel(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    page->slots[0].real_number = kernel(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    catch_calls();
+    await_turn(own_slot());
+    if (number) *number = page->process;
+}
+
+/// Makes a process with memory of its own, whose parent for the kernel is the simulation.
+static long fork_process(const struct clone_args *arguments) {
+    const uint64_t known = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID | CSIGNAL;
+    if (arguments->flags & ~known || arguments->stack) {
+        escape("starts a process in a way of its own", -1);
+        return -EINVAL;
     }
-    return begin_child(call, call->number == SYS_vfork ? 0 : stack);
+    long child = ask(rlk_request_begin_fork, 0, 0, 0, 0);
+    if (child < 0) return child;
+    int memory;
+    memcpy(&memory, own_slot()->data, sizeof memory);
+    long real = kernel(SYS_clone, CLONE_PARENT, 0, 0, 0, 0, 0);
+    if (real == 0) {
+        enter_process(memory, arguments->flags & CLONE_CHILD_SETTID ? (int32_t *)arguments->child_tid : NULL);
+        return 0;
+    }
+    long result = ask(rlk_request_end_fork, child, real, 0, 0);
+    if (result < 0) return result;
+    if (arguments->flags & CLONE_PARENT_SETTID) *(int32_t *)arguments->parent_tid = child;
+    return child;
+}
+
+long make_process(const struct call *call, const struct clone_args *arguments) {
+    const uint64_t sharing = CLONE_VM | CLONE_VFORK;
+    if (call->number == SYS_vfork) return begin_child(call, 0);
+    int shares = (arguments->flags & sharing) == sharing && !(arguments->flags & CLONE_PIDFD);
+    return shares ? begin_child(call, arguments->stack + arguments->stack_size) : fork_process(arguments);
 }
 
 static long end_child(const struct call *call) {

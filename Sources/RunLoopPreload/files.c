@@ -259,8 +259,7 @@ static long map_copy(const struct call *call) {
     return memory;
 }
 
-/// Opens a file of the simulation's process, which is the parent.
-static long open_of_simulation(long descriptor) {
+long open_of_simulation(long descriptor) {
     char path[64];
     size_t length = append(path, 0, "/proc/");
     length = append_number(path, length, kernel(SYS_getppid, 0, 0, 0, 0, 0, 0));

@@ -90,8 +90,15 @@ HIDDEN long answer_stream(const struct call *call, int *is_known);
 HIDDEN long answer_signal(const struct call *call, int *is_known);
 HIDDEN long answer_child(const struct call *call, int *is_known);
 
-/// Makes a process that shares the memory until it runs another program.
-HIDDEN long make_process(const struct call *call, uint64_t flags, uint64_t stack);
+/// Makes a process.
+struct clone_args;
+HIDDEN long make_process(const struct call *call, const struct clone_args *arguments);
+
+/// Goes on as the first and only thread of a new process.
+HIDDEN void forget_threads(void);
+
+/// Opens a file of the simulation's process, which is the parent.
+HIDDEN long open_of_simulation(long descriptor);
 
 /// Returns 1 if the calling thread makes the calls of such a process.
 HIDDEN int is_child(void);

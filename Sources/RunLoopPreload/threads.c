@@ -13,12 +13,22 @@ static int waiting, threads;
 
 int has_threads(void) { return threads > 0; }
 
+void forget_threads(void) {
+    waiting = threads = 0;
+    set_own_slot(&page->slots[0]);
+}
+
 // MARK: Turns
 
 void await_turn(struct rlk_slot *slot) {
+    // A process that the program has made learns in this way that the simulation is gone.
+    const struct timespec look = {.tv_sec = 30};
     uint32_t turn;
-    while ((turn = atomic_load(&slot->turn)) != rlk_turn_of_program)
-        kernel(SYS_futex, (long)&slot->turn, FUTEX_WAIT, turn, 0, 0, 0);
+    while ((turn = atomic_load(&slot->turn)) != rlk_turn_of_program) {
+        long result = kernel(SYS_futex, (long)&slot->turn, FUTEX_WAIT, turn, (long)&look, 0, 0);
+        if (result == -ETIMEDOUT && kernel(SYS_getppid, 0, 0, 0, 0, 0, 0) != page->simulation)
+            kernel(SYS_exit_group, 1, 0, 0, 0, 0, 0);
+    }
 }
 
 long ask(enum rlk_request request, int64_t a, int64_t b, int64_t c, int64_t d) {
@@ -193,9 +203,9 @@ long begin_thread(const struct call *call) {
         arguments = (struct clone_args){
             .flags = call->a, .stack = call->b, .parent_tid = call->c, .child_tid = call->d, .tls = call->e};
     }
-    int has_flags = is_new || call->number == SYS_clone;
-    if (!has_flags || !(arguments.flags & CLONE_THREAD) || !(arguments.flags & CLONE_SETTLS))
-        return make_process(call, has_flags ? arguments.flags : 0, arguments.stack + arguments.stack_size);
+    // The others have no arguments.
+    if (!is_new && call->number != SYS_clone) arguments = (struct clone_args){0};
+    if (!(arguments.flags & CLONE_THREAD) || !(arguments.flags & CLONE_SETTLS)) return make_process(call, &arguments);
     long index = ask(rlk_request_begin_thread, 0, 0, 0, 0);
     if (index < 0) return index;
     struct rlk_slot *slot = &page->slots[index];

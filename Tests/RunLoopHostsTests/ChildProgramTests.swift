@@ -1,3 +1,4 @@
+import Glibc
 import RunLoopHosts
 import RunLoopSimulation
 import Testing
@@ -90,10 +91,54 @@ struct ChildProgramTests {
             """)
     }
 
+    @Test("with memory of their own, by fork, as shells make them for pipes")
+    func copies() throws {
+        try expectSame(
+            """
+            sys.stdout.flush(); parent = os.getpid(); value = [1]
+            child = os.fork()
+            if child == 0:
+                value[0] = 2; print("child", value, os.getppid() == parent, os.getpid() != parent); os._exit(3)
+            it, status = os.waitpid(child, 0); print(it == child, os.waitstatus_to_exitcode(status), value)
+            start, end = os.pipe(); rows = []
+            for number in range(3):
+                if os.fork() == 0:
+                    os.close(start); time.sleep(0.1 * number); os.write(end, f"{number} ".encode()); os._exit(number)
+            os.close(end)
+            while more := os.read(start, 100): rows.append(more)
+            print(b"".join(rows), sorted(os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(3)))
+            run("echo one two | tr a-z A-Z | cat", shell=True); run("(exit 5)", shell=True); run("echo $(echo in | cat) out", shell=True)
+            run(["bash", "-c", "for i in 3 1 2; do echo $i; done | sort | tail -2; x=$(expr 2 + 3); echo $x; sleep 0.1 & wait; echo ${PIPESTATUS[0]}"])
+            put("f", "text" * 100); run(["tar", "-czf", "f.tgz", "f"]); run("tar -xzOf f.tgz | wc -c", shell=True)
+            run(["pwd"], preexec_fn=lambda: os.chdir("/"))
+            def work(): time.sleep(0.05)
+            thread = threading.Thread(target=work); thread.start()
+            child = os.fork()
+            if child == 0: print("after threads", threading.active_count()); os._exit(0)
+            print(os.waitpid(child, 0)[1]); thread.join()
+            child = os.fork()
+            if child == 0: time.sleep(30); os._exit(0)
+            os.kill(child, signal.SIGTERM); print(os.waitpid(child, 0)[1])
+            child = os.fork()
+            if child == 0:
+                os.setsid()
+                if os.fork() == 0: time.sleep(0.2); put("daemon", "lives"); os._exit(0)
+                os._exit(0)
+            os.waitpid(child, 0); time.sleep(1); print(got("daemon"))
+            import random
+            child = os.fork(); first = os.urandom(8)
+            if child == 0: os._exit(0)
+            os.waitpid(child, 0)
+            os.execvp("sh", ["sh", "-c", "echo end | cat"])
+            """)
+    }
+
     @Test("on its host, which a crash ends with it, and the same in each run")
     func host() {
         let script = """
-            import subprocess, sys, time
+            import os, random, subprocess, sys, time
+            if os.fork() == 0:
+                print("copy", os.urandom(4).hex(), time.monotonic()); time.sleep(3000); os._exit(0)
             subprocess.Popen(["sh", "-c", "sleep 5; echo first"])
             other = subprocess.Popen(["/usr/bin/python3", "-c", "import os, random; print(random.random(), os.urandom(4).hex())"])
             other.wait()
@@ -111,8 +156,8 @@ struct ChildProgramTests {
                 }
                 simulation.advance(by: .seconds(10))
                 let lines = ProgramTests.output(of: "host", simulation)
-                #expect(lines.count == 3 && lines.last == "first" && lines.contains("[\"argument\"]\n"), "\(lines)")
-                #expect(host.processes.filter { !$0.isZombie }.map(\.command.last) == [nil, "1000"])
+                #expect(lines.count == 4 && lines.last == "first" && lines.contains("[\"argument\"]\n"), "\(lines)")
+                #expect(host.processes.filter { !$0.isZombie }.map(\.command.last) == [nil, nil, "1000"])
                 host.crash()
                 simulation.advance(by: .seconds(1_000))
                 #expect(host.processes.isEmpty && simulation.escapes == [])
@@ -120,6 +165,28 @@ struct ChildProgramTests {
             }
         }
         #expect(traces[0] == traces[1])
+    }
+}
+
+extension ChildProgramTests {
+    @Test(
+        "saves with redis-server in the background",
+        .enabled(if: access("/usr/bin/redis-server", X_OK) == 0 && access("/usr/bin/redis-cli", X_OK) == 0))
+    func redis() {
+        withSimulation(seed: 1, traced: true) { simulation in
+            let network = SimulatedNetwork(simulation)
+            let server = network.addProgram(
+                "server", at: "/usr/bin/redis-server",
+                arguments: ["--save", "", "--dir", "/data", "--protected-mode", "no"])
+            simulation.advance(by: .seconds(1))
+            for (number, words) in [["set", "key", "value"], ["bgsave"], ["lastsave"]].enumerated() {
+                network.addProgram("client \(number)", at: "/usr/bin/redis-cli", arguments: ["-h", "server"] + words)
+                simulation.advance(by: .seconds(5))
+            }
+            #expect(ProgramTests.output(of: "client 1", simulation) == ["Background saving started"])
+            #expect(server.disk.contents(of: "/data/dump.rdb")?.starts(with: "REDIS".utf8) == true)
+            #expect(server.processes.count == 1 && simulation.escapes == [], "\(simulation.escapes)")
+        }
     }
 }
 

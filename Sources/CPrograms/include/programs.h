@@ -34,6 +34,10 @@ enum rlk_request {
     rlk_request_end,
     /// Ends the process by a signal.
     rlk_request_end_by_signal,
+    /// Makes a child that has a copy of the memory. The data become the simulation's descriptor of the child's page.
+    rlk_request_begin_fork,
+    /// Tells of the child's number for the kernel, or an error number below zero. The child comes first.
+    rlk_request_end_fork,
     /// Makes a child with the descriptors of the process, in whose place the thread makes requests from now on. Returns its
     /// number.
     rlk_request_begin_child,
@@ -303,6 +307,8 @@ struct rlk_program_page {
     int32_t process, parent;
     /// The number of the process for the kernel.
     int32_t real_process;
+    /// The number of the simulation's process.
+    int32_t simulation;
     /// The distance of the program in memory from its place according to its file.
     uint64_t distance;
     uint32_t user, group;
@@ -389,6 +395,9 @@ int rlk_signal_program(struct rlk_program_page *page, int slots, int signal);
 /// Gives a program what the thread with a slot of another one, which runs it, leaves to it: signals that are ignored or
 /// blocked, and the mask of permissions.
 void rlk_inherit(struct rlk_program_page *page, const struct rlk_program_page *former, int slot);
+
+/// Gives a program all that the thread with a slot of another one leaves to a copy of its process.
+void rlk_fork(struct rlk_program_page *page, const struct rlk_program_page *former, int slot);
 
 /// Returns 1 if a descriptor is closed when the process runs another program.
 int rlk_closes_on_exec(const struct rlk_program_page *page, int descriptor);

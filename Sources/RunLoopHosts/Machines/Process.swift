@@ -78,6 +78,9 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         machine.processes.append(self)
     }
 
+    /// Takes the arguments and the variables of a process whose program it goes on with.
+    func copyFacts(of other: Process) { (command, variables) = (other.command, other.variables) }
+
     /// Takes the arguments and the variables of a program that the process is about to run.
     func prepare(_ command: [String], _ variables: [String: String]) {
         (self.command, self.variables) = (command, SimulatedEnvironment(variables))

@@ -11,6 +11,8 @@ extension SystemProgram {
         let (first, second, third, _) = request.arguments
         let number = Int32(truncatingIfNeeded: first)
         switch request.kind {
+        case rlk_request_begin_fork: return beginFork(request)
+        case rlk_request_end_fork: return endFork(request.slot, Int32(truncatingIfNeeded: second))
         case rlk_request_begin_child: return beginChild(request.slot)
         case rlk_request_end_child:
             beginning[request.slot] = nil
@@ -36,6 +38,46 @@ extension SystemProgram {
         let child = Process(forkedFrom: process)
         beginning[slot] = child
         return Int64(child.processIdentifier)
+    }
+
+    // MARK: Copies
+
+    private func beginFork(_ request: Request) -> Int64 {
+        guard process.machine.processes.count < process.machine.mostProcesses else { return -Int64(EAGAIN) }
+        let child = Process(forkedFrom: process)
+        child.copyFacts(of: process)
+        let seed = "\(process.machine.name) \(child.processIdentifier) \(path)"
+        let numbers = process.machine.network.simulation.randomNumbers(for: seed)
+        guard let program = try? SystemProgram(path, of: child, seededBy: numbers) else {
+            child.end(with: 1)
+            child.reap()
+            return -Int64(ENOMEM)
+        }
+        child.program = program
+        forked[request.slot] = child
+        withUnsafeBytes(of: program.pageDescriptor) { request.set($0) }
+        return Int64(child.processIdentifier)
+    }
+
+    private func endFork(_ slot: Int32, _ system: Int32) -> Int64 {
+        guard let child = forked.removeValue(forKey: slot), let program = child.program as? SystemProgram else {
+            return -Int64(EAGAIN)
+        }
+        guard system > 0 else {
+            child.end(with: 1)
+            child.reap()
+            return Int64(system)
+        }
+        program.adopt(system, from: self, slot)
+        // A signal may have ended it.
+        guard child.status == nil else {
+            program.end()
+            return 0
+        }
+        let name = "\(child.machine.name)/\(path.split(separator: "/").last!)-\(child.processIdentifier)"
+        child.machine.note("process \(child.processIdentifier): a copy of process \(process.processIdentifier)")
+        child.start(named: name, life: 1) { _ in program.serve(0) }
+        return 0
     }
 
     private func setGroup(of number: Int32, _ group: Int32, beginsSession: Bool) -> Int64 {

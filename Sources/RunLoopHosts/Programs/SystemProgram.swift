@@ -20,6 +20,8 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     private(set) unowned var process: Process
     /// The children that threads are about to let run programs, by the slots of these.
     var beginning: [Int32: Process] = [:]
+    /// Those that become copies of the process.
+    var forked: [Int32: Process] = [:]
     /// A program that has taken the place of this one.
     var successor: SystemProgram?
     let path: String
@@ -148,6 +150,15 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         process.end(by: Signal(rawValue: signal))
     }
 
+    /// Takes a process of the system that the program has made by `fork`, with a copy of another program's memory.
+    func adopt(_ system: pid_t, from former: SystemProgram, _ slot: Int32) {
+        (self.system, commandLine) = (system, former.commandLine)
+        rlk_fork(page, former.page, slot)
+    }
+
+    /// The descriptor of the page's memory.
+    var pageDescriptor: Int32 { memory ?? -1 }
+
     /// Puts another program in the place of this one, in its process.
     func giveWay(to next: SystemProgram) {
         next.unfinished = unfinished
@@ -231,7 +242,8 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         case rlk_request_place: break
         case rlk_request_begin_thread: return beginThread()
         case rlk_request_end: process.end(with: Int32(first))
-        case rlk_request_begin_child, rlk_request_end_child, rlk_request_execute, rlk_request_await_child,
+        case rlk_request_begin_fork, rlk_request_end_fork, rlk_request_begin_child, rlk_request_end_child,
+            rlk_request_execute, rlk_request_await_child,
             rlk_request_set_group, rlk_request_group, rlk_request_open_process, rlk_request_signal_process:
             return answerChild(request)
         case rlk_request_end_by_signal, rlk_request_kill, rlk_request_interrupt, rlk_request_set_alarm,
