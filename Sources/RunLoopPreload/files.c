@@ -247,6 +247,7 @@ transfer_at(int descriptor, const struct iovec *pieces, size_t count, int64_t of
 
 /// Maps a copy of a file of the simulation.
 static long map_copy(const struct call *call) {
+    if (ask(rlk_request_flags, call->e, 0, 0, 0) < 0) return -EBADF;
     long flags = (call->d & ~MAP_TYPE) | MAP_PRIVATE | MAP_ANONYMOUS;
     long memory = kernel(SYS_mmap, call->a, call->b, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (memory < 0 && memory > -4096) return memory;
@@ -286,8 +287,7 @@ static long map_shared(const struct call *call) {
 /// Locks a part of a file, or finds a lock in its way.
 static long lock_part(int descriptor, struct flock *lock, enum rlk_lock_use use) {
     struct rlk_slot *slot = own_slot();
-    if (use & rlk_lock_of_file && lock->l_pid != 0) return -EINVAL;
-    struct rlk_part_lock part = {lock->l_type, lock->l_whence, lock->l_start, lock->l_len, 0, use};
+    struct rlk_part_lock part = {lock->l_type, lock->l_whence, lock->l_start, lock->l_len, lock->l_pid, use};
     memcpy(slot->data, &part, sizeof part);
     slot->count = sizeof part;
     long result = ask(rlk_request_lock_part, descriptor, 0, 0, 0);
@@ -422,6 +422,7 @@ static long change_open_file(const struct call *call, int *is_known) {
             return copy_file(call, call->a, (int64_t *)call->b, call->c, (int64_t *)call->d, call->e);
         case SYS_fcntl: return control_locks(descriptor, call->b, (struct flock *)call->c, is_known);
         case SYS_mmap:
+            if (call->f & 4095) return -EINVAL;
             if (call->d & MAP_ANONYMOUS || is_kernels(call->e))
                 return kernel(call->number, call->a, call->b, call->c, call->d, call->e, call->f);
             return (call->d & MAP_TYPE) == MAP_PRIVATE ? map_copy(call) : map_shared(call);

@@ -57,8 +57,13 @@ static void copy_address(void *address, socklen_t *size) {
     *size = slot->address_size;
 }
 
+/// The flags of a call that is not for sockets alone.
+enum { of_any = -1 };
+
 static int transfer_flags(int flags) {
-    return (flags & MSG_DONTWAIT ? rlk_transfer_never_waits : 0) | (flags & MSG_PEEK ? rlk_transfer_keeps_input : 0);
+    if (flags == of_any) return 0;
+    return rlk_transfer_of_socket | (flags & MSG_DONTWAIT ? rlk_transfer_never_waits : 0) |
+           (flags & MSG_PEEK ? rlk_transfer_keeps_input : 0) | (flags & MSG_WAITALL ? rlk_transfer_fills : 0);
 }
 
 /// A flag of this code's own: the slot has descriptors that go with the bytes.
@@ -71,7 +76,7 @@ write_pieces(int descriptor, const struct iovec *pieces, size_t count, const voi
     slot->count = gather(pieces, count);
     if (!(flags & has_control)) slot->control.count = 0;
     long result = ask(rlk_request_write, descriptor, transfer_flags(flags), 0, 0);
-    if (result == -EPIPE && !(flags & MSG_NOSIGNAL)) raise_signal(SIGPIPE);
+    if (result == -EPIPE && (flags == of_any || !(flags & MSG_NOSIGNAL))) raise_signal(SIGPIPE);
     return result;
 }
 
@@ -214,9 +219,22 @@ static long with_address(enum rlk_request request, int descriptor, const void *a
     return ask(request, descriptor, 0, 0, 0);
 }
 
+static int64_t length_of_old(const struct timeval *time) {
+    return time ? time->tv_sec * 1000000000ll + time->tv_usec * 1000 : -1;
+}
+
 static long set_option(int descriptor, int level, int option, const void *value, size_t size) {
     struct linger linger;
+    struct timeval time;
     int number = 0;
+    if (level == SOL_SOCKET && (option == SO_RCVTIMEO || option == SO_SNDTIMEO)) {
+        if (size < sizeof time) return -EINVAL;
+        memcpy(&time, value, sizeof time);
+        if (time.tv_usec < 0 || time.tv_usec >= 1000000) return -EDOM;
+        // A negative one is none.
+        return ask(
+            rlk_request_set_option, descriptor, level, option, time.tv_sec < 0 ? 0 : length_of_old(&time));
+    }
     if (level == SOL_SOCKET && option == SO_LINGER && size >= sizeof linger) {
         memcpy(&linger, value, sizeof linger);
         number = linger.l_onoff ? linger.l_linger : -1;
@@ -238,12 +256,9 @@ static long find_option(int descriptor, int level, int option, void *value, sock
 // MARK: Facts about a descriptor
 
 static long control(int descriptor, int operation, long argument) {
-    long blocks;
     switch (operation) {
-        case F_GETFD: case F_SETFD: return ask(rlk_request_blocks, descriptor, 0, 0, 0) < 0 ? -EBADF : 0;
-        case F_GETFL:
-            blocks = ask(rlk_request_blocks, descriptor, 0, 0, 0);
-            return blocks < 0 ? blocks : O_RDWR | (blocks ? 0 : O_NONBLOCK);
+        case F_GETFD: case F_SETFD: return ask(rlk_request_flags, descriptor, 0, 0, 0) < 0 ? -EBADF : 0;
+        case F_GETFL: return ask(rlk_request_flags, descriptor, 0, 0, 0);
         case F_SETFL: return ask(rlk_request_set_blocking, descriptor, !(argument & O_NONBLOCK), 0, 0);
         case F_DUPFD: case F_DUPFD_CLOEXEC: return ask(rlk_request_duplicate, descriptor, argument, 0, 0);
         default: return -EINVAL;
@@ -259,7 +274,7 @@ static long control_device(int descriptor, unsigned long operation, int *argumen
             if (result >= 0) *argument = result;
             return result < 0 ? result : 0;
         }
-        default: return ask(rlk_request_blocks, descriptor, 0, 0, 0) < 0 ? -EBADF : -ENOTTY;
+        default: return ask(rlk_request_flags, descriptor, 0, 0, 0) < 0 ? -EBADF : -ENOTTY;
     }
 }
 
@@ -276,7 +291,6 @@ static int64_t length_of_milliseconds(int time) { return time < 0 ? -1 : (int64_
 static long await_set(int descriptor, struct epoll_event *events, int most, int64_t length) {
     const struct rlk_set_event *found = (const struct rlk_set_event *)own_slot()->data;
     const int room = rlk_most_bytes / sizeof *found;
-    if (most <= 0) return -EINVAL;
     long result = ask(rlk_request_await_set, descriptor, most < room ? most : room, length, 0);
     for (long index = 0; index < result; index++)
         events[index] = (struct epoll_event){.events = found[index].events, .data.u64 = found[index].data};
@@ -292,54 +306,71 @@ static long change_set(int descriptor, int operation, int other, const struct ep
     return ask(rlk_request_change_set, descriptor, operation, other, 0);
 }
 
-static long poll_descriptors(struct pollfd *descriptors, size_t count, int64_t length) {
+static long poll_descriptors(struct pollfd *descriptors, size_t count, int64_t length, int is_select) {
     size_t size = count * sizeof *descriptors;
     if (size > rlk_most_bytes) return -EINVAL;
     memcpy(own_slot()->data, descriptors, size);
     own_slot()->count = size;
-    long result = ask(rlk_request_poll, 0, length, 0, 0);
+    long result = ask(rlk_request_poll, 0, length, is_select, 0);
     if (result >= 0) memcpy(descriptors, own_slot()->data, size);
     if (result == 0 && length == 0) count_step();
     return result;
 }
 
 static long select_descriptors(int count, fd_set *reading, fd_set *writing, fd_set *failing, int64_t length) {
+    // As the kernel has it, an end of input can be read, and a failure as well as an output can be written.
+    enum { input = POLLIN | POLLHUP | POLLERR, output = POLLOUT | POLLERR };
     struct pollfd requests[FD_SETSIZE];
     int used = 0;
     if (count > FD_SETSIZE) count = FD_SETSIZE;
     for (int descriptor = 0; descriptor < count; descriptor++) {
         short events = 0;
-        if (reading && FD_ISSET(descriptor, reading)) events |= POLLIN;
-        if (writing && FD_ISSET(descriptor, writing)) events |= POLLOUT;
+        if (reading && FD_ISSET(descriptor, reading)) events |= input;
+        if (writing && FD_ISSET(descriptor, writing)) events |= output;
+        if (failing && FD_ISSET(descriptor, failing)) events |= POLLPRI;
         if (events) requests[used++] = (struct pollfd){descriptor, events, 0};
     }
-    long result = poll_descriptors(requests, used, length), found = 0;
+    long result = poll_descriptors(requests, used, length, 1), found = 0;
     if (result < 0) return result;
+    for (int index = 0; index < used; index++)
+        if (requests[index].revents & POLLNVAL) return -EBADF;
     if (reading) FD_ZERO(reading);
     if (writing) FD_ZERO(writing);
     if (failing) FD_ZERO(failing);
     for (int index = 0; index < used; index++) {
         const struct pollfd *request = &requests[index];
-        if (request->revents & POLLNVAL) return -EBADF;
-        short failed = request->revents & (POLLHUP | POLLERR);
-        if (request->events & POLLIN && (request->revents & POLLIN || failed)) FD_SET(request->fd, reading), found++;
-        if (request->events & POLLOUT && (request->revents & POLLOUT || failed)) FD_SET(request->fd, writing), found++;
+        if (request->events & POLLIN && request->revents & input) FD_SET(request->fd, reading), found++;
+        if (request->events & POLLOUT && request->revents & output) FD_SET(request->fd, writing), found++;
+        if (request->events & POLLPRI && request->revents & POLLPRI) FD_SET(request->fd, failing), found++;
     }
     return found;
-}
-
-static int64_t length_of_old(const struct timeval *time) {
-    return time ? time->tv_sec * 1000000000ll + time->tv_usec * 1000 : -1;
 }
 
 static int kind_of(clockid_t clock) {
     return clock == CLOCK_REALTIME ? rlk_clock_wall : clock == CLOCK_BOOTTIME ? rlk_clock_boot : rlk_clock_monotonic;
 }
 
-static long set_timer(int descriptor, int is_date, const struct itimerspec *time, struct itimerspec *former) {
-    if (former) memset(former, 0, sizeof *former);
-    return ask(
-        rlk_request_set_timer, descriptor, is_date, length_of(&time->it_value), length_of(&time->it_interval));
+/// Returns a time in nanoseconds, at most a hundred years; -1 if it is none.
+static int64_t valid_time(const struct timespec *time) {
+    const int64_t second = 1000000000, century = 100 * 365 * 86400ll;
+    if (time->tv_sec < 0 || (uint64_t)time->tv_nsec >= (uint64_t)second) return -1;
+    return (time->tv_sec < century ? time->tv_sec : century) * second + time->tv_nsec;
+}
+
+/// Copies what an answer says about a timer.
+static long copy_timer(long result, struct itimerspec *timer) {
+    const int64_t second = 1000000000, *numbers = (const int64_t *)own_slot()->data;
+    if (result == 0 && timer)
+        *timer = (struct itimerspec){
+            {numbers[1] / second, numbers[1] % second}, {numbers[0] / second, numbers[0] % second}};
+    return result;
+}
+
+static long set_timer(int descriptor, int flags, const struct itimerspec *time, struct itimerspec *former) {
+    int64_t length = valid_time(&time->it_value), period = valid_time(&time->it_interval);
+    if (length < 0 || period < 0 || flags & ~(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET)) return -EINVAL;
+    return copy_timer(
+        ask(rlk_request_set_timer, descriptor, flags & TFD_TIMER_ABSTIME, length, period), former);
 }
 
 // MARK: The call
@@ -350,13 +381,13 @@ long answer_stream(const struct call *call, int *is_known) {
     struct iovec piece = {second, call->c};
     switch (call->number) {
         // Bytes
-        case SYS_write: return write_pieces(descriptor, &piece, 1, NULL, 0, 0);
-        case SYS_writev: return write_pieces(descriptor, second, call->c, NULL, 0, 0);
+        case SYS_write: return write_pieces(descriptor, &piece, 1, NULL, 0, of_any);
+        case SYS_writev: return write_pieces(descriptor, second, call->c, NULL, 0, of_any);
         case SYS_sendto: return write_pieces(descriptor, &piece, 1, (void *)call->e, call->f, call->d);
         case SYS_sendmsg: return send_message(descriptor, second, call->c);
         case SYS_sendmmsg: return send_messages(descriptor, second, call->c, call->d);
-        case SYS_read: return read_into(descriptor, &piece, 1, 0);
-        case SYS_readv: return read_into(descriptor, second, call->c, 0);
+        case SYS_read: return read_into(descriptor, &piece, 1, of_any);
+        case SYS_readv: return read_into(descriptor, second, call->c, of_any);
         case SYS_recvfrom: {
             long result = read_into(descriptor, &piece, 1, call->d);
             if (result >= 0) copy_address((void *)call->e, (socklen_t *)call->f);
@@ -402,14 +433,15 @@ long answer_stream(const struct call *call, int *is_known) {
             long result = ask(rlk_request_timer, 0, kind_of(call->a), 0, 0);
             return with_flags(result, call->b & TFD_NONBLOCK);
         }
-        case SYS_timerfd_settime: return set_timer(descriptor, call->b & TFD_TIMER_ABSTIME, third, (void *)call->d);
+        case SYS_timerfd_settime: return set_timer(descriptor, call->b, third, (void *)call->d);
+        case SYS_timerfd_gettime: return copy_timer(ask(rlk_request_read_timer, descriptor, 0, 0, 0), second);
         case SYS_epoll_create: case SYS_epoll_create1: return ask(rlk_request_set, 0, 0, 0, 0);
         case SYS_epoll_ctl: return change_set(descriptor, call->b, call->c, (void *)call->d);
         case SYS_epoll_wait: case SYS_epoll_pwait:
             return await_set(descriptor, second, call->c, length_of_milliseconds(call->d));
         case SYS_epoll_pwait2: return await_set(descriptor, second, call->c, length_of((void *)call->d));
-        case SYS_poll: return poll_descriptors((void *)call->a, call->b, length_of_milliseconds(call->c));
-        case SYS_ppoll: return poll_descriptors((void *)call->a, call->b, length_of(third));
+        case SYS_poll: return poll_descriptors((void *)call->a, call->b, length_of_milliseconds(call->c), 0);
+        case SYS_ppoll: return poll_descriptors((void *)call->a, call->b, length_of(third), 0);
         case SYS_select:
             return select_descriptors(call->a, second, third, (void *)call->d, length_of_old((void *)call->e));
         case SYS_pselect6:

@@ -75,8 +75,52 @@ static long wait_at(uint32_t *word, int operation, uint32_t value, const struct 
 }
 
 long wake(uint32_t *word, int most, uint32_t bits) {
-    if (waiting == 0 || most <= 0) return 0;
-    return ask(rlk_request_wake, (int64_t)(intptr_t)word, bits, most, 0);
+    if (bits == 0) return -EINVAL;
+    if (waiting == 0) return 0;
+    // The kernel counts after each wake-up, so it makes one also for a limit of none.
+    return ask(rlk_request_wake, (int64_t)(intptr_t)word, bits, most > 0 ? most : 1, 0);
+}
+
+/// Wakes threads, and has others wait at another word, if the word has an expected value or there is none.
+static long move_waits(uint32_t *word, uint32_t *other, int most, int most_moved, const uint32_t *expected) {
+    if (most < 0 || most_moved < 0) return -EINVAL;
+    if (expected && load(word) != *expected) return -EAGAIN;
+    if (waiting == 0) return 0;
+    return ask(rlk_request_move, (int64_t)(intptr_t)word, (int64_t)(intptr_t)other, most, most_moved);
+}
+
+/// Returns 1 if a value meets a condition, which is one of the kernel's numbers; -ENOSYS if it is none.
+static long meets(int value, int condition, int argument) {
+    switch (condition) {
+        case FUTEX_OP_CMP_EQ: return value == argument;
+        case FUTEX_OP_CMP_NE: return value != argument;
+        case FUTEX_OP_CMP_LT: return value < argument;
+        case FUTEX_OP_CMP_LE: return value <= argument;
+        case FUTEX_OP_CMP_GT: return value > argument;
+        case FUTEX_OP_CMP_GE: return value >= argument;
+        default: return -ENOSYS;
+    }
+}
+
+/// Changes a word, wakes threads at one, and at the changed word also if its value before meets a condition.
+static long wake_with_operation(uint32_t *word, uint32_t *other, int most, int most_of_other, uint32_t encoded) {
+    // Both are signed numbers of twelve bits.
+    int argument = (int)(encoded << 8) >> 20, limit = (int)(encoded << 20) >> 20;
+    if (encoded & (uint32_t)FUTEX_OP_OPARG_SHIFT << 28) argument = (int)(1u << (argument & 31));
+    uint32_t value = load(other), change = (uint32_t)argument;
+    switch (encoded >> 28 & 7) {
+        case FUTEX_OP_SET: break;
+        case FUTEX_OP_ADD: change += value; break;
+        case FUTEX_OP_OR: change |= value; break;
+        case FUTEX_OP_ANDN: change = value & ~change; break;
+        case FUTEX_OP_XOR: change ^= value; break;
+        default: return -ENOSYS;
+    }
+    __atomic_store_n(other, change, __ATOMIC_SEQ_CST);
+    long also = meets((int)value, encoded >> 24 & 15, limit);
+    if (also < 0) return also;
+    long woken = wake(word, most, ~0u);
+    return also ? woken + wake(other, most_of_other, ~0u) : woken;
 }
 
 /// A word with the number of an owner, and a bit that others wait.
@@ -124,12 +168,13 @@ long answer_futex(const struct call *call) {
         case FUTEX_WAIT_BITSET: return wait_at(word, operation, call->c, time, call->f);
         case FUTEX_WAKE: return wake(word, call->c, FUTEX_BITSET_MATCH_ANY);
         case FUTEX_WAKE_BITSET: return wake(word, call->c, call->f);
-        case FUTEX_CMP_REQUEUE:
-            if (load(word) != (uint32_t)call->f) return -EAGAIN;
-            // fallthrough
-        case FUTEX_REQUEUE:
-            // Those that would go on waiting elsewhere find out by themselves.
-            return wake(word, sum(call->c, call->d) > INT32_MAX ? INT32_MAX : call->c + call->d, FUTEX_BITSET_MATCH_ANY);
+        case FUTEX_CMP_REQUEUE: {
+            uint32_t expected = (uint32_t)call->f;
+            return move_waits(word, (uint32_t *)call->e, call->c, call->d, &expected);
+        }
+        case FUTEX_REQUEUE: return move_waits(word, (uint32_t *)call->e, call->c, call->d, NULL);
+        case FUTEX_WAKE_OP:
+            return wake_with_operation(word, (uint32_t *)call->e, call->c, call->d, call->f);
         case FUTEX_LOCK_PI: return lock_at(word, time, rlk_clock_wall);
         case lock_pi2:
             return lock_at(word, time, operation & FUTEX_CLOCK_REALTIME ? rlk_clock_wall : rlk_clock_monotonic);

@@ -22,6 +22,9 @@ enum rlk_request {
     rlk_request_wait,
     /// Ends waits at an address with one of some bits, at most so many; returns their number.
     rlk_request_wake,
+    /// Ends waits at an address, at most so many, and then has at most so many of the others wait at another address,
+    /// which comes second; returns the number of both.
+    rlk_request_move,
     /// Rests because much was done at one moment.
     rlk_request_rest,
     /// Lets another thread go first, if the simulation chooses that.
@@ -126,8 +129,8 @@ enum rlk_request {
     rlk_request_duplicate,
     /// Sets whether the descriptor blocks.
     rlk_request_set_blocking,
-    /// Returns 1 if the descriptor blocks.
-    rlk_request_blocks,
+    /// Returns the descriptor's access and whether it blocks, as flags of the system.
+    rlk_request_flags,
     /// Returns the number of bytes that can be read.
     rlk_request_input,
 
@@ -168,7 +171,7 @@ enum rlk_request {
     rlk_request_shut_down,
     /// Sets the address to the socket's own, or with 1 to the peer's.
     rlk_request_name,
-    /// Sets an option of a level to a number.
+    /// Sets an option of a level to a number; one of a time to nanoseconds.
     rlk_request_set_option,
     /// Reads an option of a level; its value is in the data.
     rlk_request_option,
@@ -177,21 +180,33 @@ enum rlk_request {
     rlk_request_counter,
     /// Opens a timer of a clock, in place of the descriptor.
     rlk_request_timer,
-    /// Sets the timer to a date of its clock, and a period; 0 for none.
+    /// Sets the timer to a length, or with 1 to a date of its clock, and a period; 0 for none. The data become the former
+    /// length and period.
     rlk_request_set_timer,
+    /// The data become the length and the period of a timer.
+    rlk_request_read_timer,
     /// Opens a set of descriptors, as of `epoll`.
     rlk_request_set,
     /// Changes a set as `epoll_ctl` does, with an operation, a descriptor, and an event in the data.
     rlk_request_change_set,
     /// Waits for events of a set, at most so many, for so many nanoseconds; -1 for ever. They are in the data.
     rlk_request_await_set,
-    /// Waits for the descriptors of `pollfd` in the data, in place of the descriptor, for so many nanoseconds.
+    /// Waits for the descriptors of `pollfd` in the data, in place of the descriptor, for so many nanoseconds; with 1 only
+    /// for events that they name.
     rlk_request_poll,
 };
 
-/// The flags of a transfer. With the last one, a read takes descriptors that came with the bytes, as many as the fourth
-/// argument says.
-enum rlk_transfer { rlk_transfer_never_waits = 1, rlk_transfer_keeps_input = 2, rlk_transfer_takes_descriptors = 4 };
+/// The flags of a transfer.
+enum rlk_transfer {
+    rlk_transfer_never_waits = 1,
+    rlk_transfer_keeps_input = 2,
+    /// Waits until there is no more room.
+    rlk_transfer_fills = 4,
+    /// Is meant for sockets alone.
+    rlk_transfer_of_socket = 8,
+    /// A read takes descriptors that came with the bytes, as many as the fourth argument says.
+    rlk_transfer_takes_descriptors = 16,
+};
 
 /// The control data of a message over a Unix socket: descriptors of the process, and the sender.
 struct rlk_control {
@@ -246,7 +261,15 @@ struct rlk_set_event {
 
 /// Operations on a set, and flags of its events, as the system has them.
 enum rlk_set_operation { rlk_set_add = 1, rlk_set_remove, rlk_set_modify };
-enum { rlk_set_failure = 0x8, rlk_set_hang_up = 0x10, rlk_set_once = 1 << 30, rlk_set_on_edge = 1u << 31 };
+enum {
+    rlk_set_failure = 0x8,
+    rlk_set_hang_up = 0x10,
+    rlk_set_exclusive = 1 << 28,
+    rlk_set_once = 1 << 30,
+    rlk_set_on_edge = 1u << 31,
+    /// The flags that an exclusive entry may have: input, output, a failure, a hang-up, an edge, and one for sleep.
+    rlk_set_beside_exclusive = 0xb000001du,
+};
 
 /// The most threads that a program has at a time, the most bytes of a request, and the most descriptors.
 enum { rlk_most_threads = 256, rlk_most_bytes = 65536, rlk_most_descriptors = 4096 };

@@ -9,7 +9,7 @@ class OpenDescription {
     /// The watches, each with the process of its descriptor.
     private var watches: [(watch: DescriptorWatch, process: AnyObject)] = []
     /// The closures to call when the readiness may have changed, each with the one who asked for it.
-    private var observers: [(owner: ObjectIdentifier, wasTold: () -> Void)] = []
+    private var observers: [(owner: ObjectIdentifier, wasTold: (_ events: Int16) -> Void)] = []
     /// `true` if calls of a program of the system wait for what they cannot do at once. Calls of loops never wait.
     final var blocks = true
     /// `true` once no descriptor refers to the target any more.
@@ -18,6 +18,8 @@ class OpenDescription {
     /// The events that the target is ready for; `nil` if no loop can wait for it.
     var readiness: DescriptorEvents? { nil }
     func read(into room: UnsafeMutableRawBufferPointer) -> Int { failure(EINVAL) }
+    /// Reads bytes that a later call reads again.
+    func peek(into room: UnsafeMutableRawBufferPointer) -> Int { failure(EOPNOTSUPP) }
     func write(_ bytes: UnsafeRawBufferPointer) -> Int { failure(EINVAL) }
     func send(_ bytes: UnsafeRawBufferPointer) -> Int { write(bytes) }
     /// The events of `poll` that the target is ready for.
@@ -27,6 +29,10 @@ class OpenDescription {
         return (readiness.contains(.readable) ? Int16(POLLIN) : 0)
             | (readiness.contains(.writable) ? Int16(POLLOUT) : 0)
     }
+    /// The flag of `open` for what the target is good for.
+    var access: Int32 { O_RDWR }
+    /// The number of bytes that can be read; `nil` if the target cannot tell.
+    var inputCount: Int? { nil }
     /// Makes the target non-blocking, as simulated ones are.
     func prepare() {}
     /// Closes the target. Called when no descriptor refers to it any more.
@@ -56,17 +62,22 @@ class OpenDescription {
     final func end(_ watch: DescriptorWatch) { watches.removeAll { $0.watch === watch } }
 
     /// Notes the present readiness, which may have changed.
-    final func tell() {
+    ///
+    /// - Parameter events: the events of `poll` that may have come; all by default. As in Linux, a set of descriptors is
+    ///   told of those only, even if they were there before.
+    final func tell(_ events: Int16 = ~0) {
         guard let readiness else { return }
         for (watch, _) in watches { watch.note(readiness) }
-        for observer in observers { observer.wasTold() }
+        for observer in observers { observer.wasTold(events) }
     }
 
     // MARK: Observers
 
-    /// Has a closure called whenever the readiness may have changed.
-    final func addObserver(_ owner: AnyObject, _ wasTold: @escaping () -> Void) {
-        observers.append((ObjectIdentifier(owner), wasTold))
+    /// Has a closure called whenever the readiness may have changed, with the events that may have come.
+    ///
+    /// - Parameter isFirst: `true` if it is called before those that are there.
+    final func addObserver(_ owner: AnyObject, isFirst: Bool = false, _ wasTold: @escaping (Int16) -> Void) {
+        observers.insert((ObjectIdentifier(owner), wasTold), at: isFirst ? 0 : observers.count)
     }
 
     final func removeObserver(_ owner: AnyObject) {

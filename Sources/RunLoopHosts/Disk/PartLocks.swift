@@ -13,7 +13,8 @@ final class PartLocks: OpenDescription {
         var part: Range<Int>
     }
 
-    /// The locks by their starts. Those of one owner do not overlap.
+    /// The locks: each owner's together, by their starts, and the owners by their first locks, as Linux has them. Those of
+    /// one owner do not overlap.
     private var locks: [Lock] = []
 
     override var readiness: DescriptorEvents? { [] }
@@ -26,8 +27,14 @@ final class PartLocks: OpenDescription {
     /// Returns `true` if a lock of all bytes is held already, in the same way.
     func has(_ lock: Lock) -> Bool { locks.contains { $0.owner == lock.owner && $0.isShared == lock.isShared } }
 
+    /// Returns the first lock of an owner that has bytes of a part.
+    func first(of owner: ObjectIdentifier, in part: Range<Int>) -> Lock? {
+        locks.first { $0.owner == owner && $0.part.overlaps(part) }
+    }
+
     /// Adds a lock that goes with the others, in place of the owner's present ones.
     func add(_ new: Lock) {
+        let start = locks.firstIndex { $0.owner == new.owner } ?? locks.count
         free(new.part, of: new.owner)
         var new = new
         // Neighbours of one kind become one lock, as on Linux.
@@ -36,8 +43,8 @@ final class PartLocks: OpenDescription {
             if lock.part.lowerBound == new.part.upperBound { new.part = new.part.lowerBound..<lock.part.upperBound }
         }
         locks.removeAll { $0.owner == new.owner && $0.part.overlaps(new.part) }
-        locks.append(new)
-        sort()
+        let isBefore = { (lock: Lock) in lock.owner == new.owner && lock.part.lowerBound < new.part.lowerBound }
+        locks.insert(new, at: start + locks[start...].prefix(while: isBefore).count)
         // A lock that has become shared lets others in.
         tell()
     }
@@ -46,14 +53,11 @@ final class PartLocks: OpenDescription {
     func release(_ part: Range<Int> = 0..<Int.max, of owner: ObjectIdentifier) {
         guard locks.contains(where: { $0.owner == owner }) else { return }
         free(part, of: owner)
-        sort()
         tell()
     }
 
     /// Forgets all locks, after a crash.
     func removeAll() { locks.removeAll() }
-
-    private func sort() { locks.sort { $0.part.lowerBound < $1.part.lowerBound } }
 
     private func free(_ part: Range<Int>, of owner: ObjectIdentifier) {
         locks = locks.flatMap { lock in

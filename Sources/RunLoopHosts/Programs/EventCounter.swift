@@ -25,7 +25,7 @@ final class EventCounter: OpenDescription {
         let taken = isSemaphore ? 1 : count
         count -= taken
         room.storeBytes(of: taken, as: UInt64.self)
-        tell()
+        tell(Int16(POLLOUT))
         return 8
     }
 
@@ -35,7 +35,7 @@ final class EventCounter: OpenDescription {
         guard more != .max else { return failure(EINVAL) }
         guard more <= Self.most - count else { return failure(EAGAIN) }
         count += more
-        tell()
+        tell(Int16(POLLIN))
         return 8
     }
 }

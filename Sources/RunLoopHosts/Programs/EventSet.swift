@@ -8,37 +8,61 @@ final class EventSet: OpenDescription {
     private final class Entry {
         let descriptor: Int32
         let target: OpenDescription
-        var events: UInt32
-        var data: UInt64
-        /// `true` if an event may not have been reported yet.
-        var isNoted = true
+        private(set) var events: UInt32 = 0
+        private(set) var data: UInt64 = 0
+        /// `true` while the entry is one of those that may have an event.
+        var isNoted = false
         /// `false` after the event of an entry that reports one only.
         var isArmed = true
 
-        init(_ descriptor: Int32, _ target: OpenDescription, _ events: UInt32, _ data: UInt64) {
-            (self.descriptor, self.target, self.events, self.data) = (descriptor, target, events, data)
+        init(_ descriptor: Int32, _ target: OpenDescription) {
+            (self.descriptor, self.target) = (descriptor, target)
+        }
+
+        func arm(_ events: UInt32, _ data: UInt64) {
+            (self.events, self.data) = (events | UInt32(rlk_set_failure | rlk_set_hang_up), data)
+            isArmed = true
         }
 
         private func has(_ flag: UInt32) -> Bool { events & flag != 0 }
         var isOnEdge: Bool { has(UInt32(truncatingIfNeeded: rlk_set_on_edge)) }
         var isOneShot: Bool { has(UInt32(rlk_set_once)) }
+        var isExclusive: Bool { has(UInt32(rlk_set_exclusive)) }
+
+        /// Returns `true` if the entry awaits one of some events.
+        func awaits(_ some: Int16) -> Bool { isArmed && has(UInt32(UInt16(bitPattern: some))) }
+
+        /// `true` if there is an event to report.
+        var isReady: Bool {
+            // Those of another set are looked at without a change of that one.
+            (target as? EventSet).map { awaits(Int16(POLLIN)) && $0.readiness == .readable } ?? (present != 0)
+        }
 
         /// The events to report now.
         var present: UInt32 {
-            guard isArmed, isNoted, !target.isClosed else { return 0 }
-            let always = UInt32(rlk_set_failure | rlk_set_hang_up)
-            return UInt32(UInt16(bitPattern: target.pollEvents)) & (events | always)
+            isArmed && !target.isClosed ? UInt32(UInt16(bitPattern: target.pollEvents)) & events : 0
         }
     }
 
-    /// The entries, in the order in which they may report events.
     private var entries: [Entry] = []
+    /// The entries that may have an event, in the order in which they report it.
+    private var noted: [Entry] = []
 
-    override var readiness: DescriptorEvents? { entries.contains { $0.present != 0 } ? .readable : [] }
+    override var readiness: DescriptorEvents? { noted.contains { $0.isReady } ? .readable : [] }
+
+    /// A look from outside forgets the entries before the first event, as that of Linux does.
+    override var pollEvents: Int16 {
+        while let first = noted.first, first.present == 0 {
+            first.isNoted = false
+            noted.removeFirst()
+        }
+        return noted.isEmpty ? 0 : Int16(POLLIN)
+    }
 
     override func close() {
         for entry in entries { entry.target.removeObserver(entry) }
         entries.removeAll()
+        noted.removeAll()
     }
 
     // MARK: Entries
@@ -51,53 +75,78 @@ final class EventSet: OpenDescription {
     ) -> Int32 {
         guard target !== self else { return EINVAL }
         removeClosed()
-        let index = entries.firstIndex { $0.descriptor == descriptor && $0.target === target }
-        switch (operation, index) {
-        case (rlk_set_add, nil):
-            // A regular file is always ready, so nobody may wait for it.
-            guard target.readiness != nil else { return EPERM }
-            let entry = Entry(descriptor, target, events, data)
-            entries.append(entry)
-            // A target may outlive the set, which goes without a close when its machine stops.
-            target.addObserver(entry) { [weak self, weak entry] in
-                guard let self, let entry else { return }
-                entry.isNoted = true
-                if entry.present != 0 { tell() }
-            }
-            if entry.present != 0 { tell() }
-        case (rlk_set_add, .some): return EEXIST
-        case (rlk_set_modify, let index?):
-            let entry = entries[index]
-            (entry.events, entry.data, entry.isArmed, entry.isNoted) = (events, data, true, true)
-            if entry.present != 0 { tell() }
-        case (rlk_set_remove, let index?):
-            let entry = entries.remove(at: index)
+        let entry = entries.first { $0.descriptor == descriptor && $0.target === target }
+        if operation != rlk_set_remove, events & UInt32(rlk_set_exclusive) != 0 {
+            let others = ~UInt32(truncatingIfNeeded: rlk_set_beside_exclusive)
+            if operation == rlk_set_modify || target is EventSet || events & others != 0 { return EINVAL }
+        }
+        switch operation {
+        case rlk_set_add:
+            if let set = target as? EventSet, set.reaches(self) { return ELOOP }
+            guard entry == nil else { return EEXIST }
+            add(Entry(descriptor, target), events, data)
+        case rlk_set_modify:
+            guard let entry else { return ENOENT }
+            guard !entry.isExclusive else { return EINVAL }
+            entry.arm(events, data)
+            if entry.present != 0, !entry.isNoted { note(entry) }
+        case rlk_set_remove:
+            guard let entry else { return ENOENT }
             target.removeObserver(entry)
-        case (rlk_set_modify, nil), (rlk_set_remove, nil): return ENOENT
+            entries.removeAll { $0 === entry }
+            noted.removeAll { $0 === entry }
         default: return EINVAL
         }
         return 0
     }
 
+    private func add(_ entry: Entry, _ events: UInt32, _ data: UInt64) {
+        entry.arm(events, data)
+        entries.append(entry)
+        // A target may outlive the set, which goes without a close when its machine stops.
+        entry.target.addObserver(entry, isFirst: !entry.isExclusive) { [weak self, weak entry] events in
+            if let self, let entry, entry.awaits(events) { note(entry) }
+        }
+        if entry.present != 0 { note(entry) }
+    }
+
+    private func note(_ entry: Entry) {
+        if !entry.isNoted { noted.append(entry) }
+        entry.isNoted = true
+        tell(Int16(POLLIN))
+    }
+
+    /// Returns `true` if the set has another one in it, or in one that it has.
+    private func reaches(_ other: EventSet) -> Bool {
+        entries.contains { entry in (entry.target as? EventSet).map { $0 === other || $0.reaches(other) } ?? false }
+    }
+
     /// Forgets descriptors that were closed, as the system does.
-    private func removeClosed() { entries.removeAll { $0.target.isClosed } }
+    private func removeClosed() {
+        entries.removeAll { $0.target.isClosed }
+        noted.removeAll { $0.target.isClosed }
+    }
 
     /// Takes at most so many events.
     func take(_ most: Int) -> [rlk_set_event] {
         removeClosed()
         var taken: [rlk_set_event] = []
-        var reported: [Entry] = []
-        for entry in entries where taken.count < most {
+        var levels: [Entry] = []
+        while taken.count < most, !noted.isEmpty {
+            let entry = noted.removeFirst()
+            entry.isNoted = false
             let events = entry.present
             guard events != 0 else { continue }
             taken.append(rlk_set_event(events: events, unused: 0, data: entry.data))
-            reported.append(entry)
-            if entry.isOneShot { entry.isArmed = false }
-            if entry.isOnEdge { entry.isNoted = false }
+            if entry.isOneShot {
+                entry.isArmed = false
+            } else if !entry.isOnEdge {
+                entry.isNoted = true
+                levels.append(entry)
+            }
         }
         // Others come first next time.
-        entries.removeAll { entry in reported.contains { $0 === entry } }
-        entries += reported
+        noted += levels
         return taken
     }
 }

@@ -21,7 +21,7 @@ extension SystemProgram {
             let counter = EventCounter(UInt64(second & 0xffff_ffff), isSemaphore: third == 1)
             return number(process.descriptors.add(counter))
         case rlk_request_timer:
-            return number(process.descriptors.add(TimerDescription(on: process.machine, isWall: second == 2)))
+            return number(process.descriptors.add(TimerDescription(on: process.machine, rlk_clock(UInt32(second)))))
         case rlk_request_set: return number(process.descriptors.add(EventSet()))
         case rlk_request_poll: return poll(request)
         case rlk_request_close_range:
@@ -51,8 +51,9 @@ extension SystemProgram {
         case rlk_request_close: process.close(descriptor)
         case rlk_request_duplicate: return duplicate(target, as: Int(second), exactly: third == 1)
         case rlk_request_set_blocking: target.blocks = second == 1
-        case rlk_request_blocks: return target.blocks ? 1 : 0
-        case rlk_request_input: return Int64((target as? SimulatedSocket)?.inputCount ?? 0)
+        case rlk_request_flags: return Int64(target.access | (target.blocks ? 0 : O_NONBLOCK))
+        case rlk_request_input:
+            return target.inputCount.map(Int64.init) ?? -Int64(target is any SocketCalls ? EINVAL : ENOTTY)
         case rlk_request_bind:
             guard let address = request.address else { return -Int64(EINVAL) }
             return result(process.bind(descriptor, to: address))
@@ -61,12 +62,16 @@ extension SystemProgram {
         case rlk_request_connect: return connect(request, target)
         case rlk_request_shut_down:
             guard target is any SocketCalls else { return -Int64(ENOTSOCK) }
+            guard 0...2 ~= second else { return -Int64(EINVAL) }
             if second != Int64(SHUT_RD) { process.endWriting(descriptor) }
+            if second != Int64(SHUT_WR) { (target as? SimulatedSocket)?.endReading() }
         case rlk_request_name: return name(request, target, ofPeer: second == 1)
         case rlk_request_set_option: return setOption(target, descriptor, Int32(second), Int32(third), fourth)
         case rlk_request_option: return option(request, target, Int32(second), Int32(third))
-        case rlk_request_set_timer:
-            return (target as? TimerDescription)?.set(third, every: fourth, isDate: second == 1) ?? -Int64(EINVAL)
+        case rlk_request_set_timer, rlk_request_read_timer:
+            guard let timer = target as? TimerDescription else { return -Int64(EINVAL) }
+            withUnsafeBytes(of: timer.left) { request.set($0) }
+            if request.kind == rlk_request_set_timer { timer.set(third, every: fourth, isDate: second == 1) }
         case rlk_request_change_set: return changeSet(request, target)
         case rlk_request_await_set: return awaitSet(request, target)
         default: return answerFile(request, target)
@@ -101,26 +106,35 @@ extension SystemProgram {
 
     // MARK: Bytes
 
-    /// Makes a call, again and again until it can be done, if the descriptor blocks.
+    /// Makes a call, again and again until it can be done, if the descriptor blocks, or until the limit of its socket.
     private func blocking(
         _ request: Request, _ target: OpenDescription, for events: DescriptorEvents, _ flags: Int64,
         _ call: () -> Int64
     ) -> Int64 {
         let waits = target.blocks && flags & Int64(rlk_transfer_never_waits.rawValue) == 0
+        let longest = (target as? BoundSocket).map { events == .readable ? $0.waits.input : $0.waits.output } ?? 0
+        let end = process.machine.network.simulation.now + .nanoseconds(longest)
         while true {
             let result = call()
             guard waits, result == -Int64(EAGAIN) else { return result }
             // A target may be ready and yet refuse, as a stream with less room than a call needs.
             var mayTry = false
-            let waited = rest(request.slot, for: -1, at: [target]) {
+            let left = (end - process.machine.network.simulation.now).nanoseconds
+            let waited = rest(request.slot, for: longest > 0 ? max(0, left) : -1, at: [target]) {
                 defer { mayTry = true }
                 return mayTry || !(target.readiness ?? events).isDisjoint(with: events)
             }
-            guard waited == 0 else { return waited }
+            guard waited == 0 else { return waited == -Int64(ETIMEDOUT) ? result : waited }
         }
     }
 
+    /// Returns `true` if a call that is for sockets alone is made of something else.
+    private func isMisused(_ target: OpenDescription, _ flags: Int64) -> Bool {
+        flags & Int64(rlk_transfer_of_socket.rawValue) != 0 && !(target is any SocketCalls)
+    }
+
     private func write(_ request: Request, _ target: OpenDescription) -> Int64 {
+        guard !isMisused(target, request.arguments.1) else { return -Int64(ENOTSOCK) }
         var targets: [OpenDescription] = []
         if let reason = find(&targets, of: request, for: target) { return -Int64(reason) }
         var written = 0
@@ -196,9 +210,16 @@ extension SystemProgram {
 
     private func read(_ request: Request, _ target: OpenDescription) -> Int64 {
         let (_, count, flags, _) = request.arguments
-        guard flags & Int64(rlk_transfer_keeps_input.rawValue) == 0 else { return -Int64(EOPNOTSUPP) }
+        func has(_ flag: rlk_transfer) -> Bool { flags & Int64(flag.rawValue) != 0 }
+        guard !isMisused(target, flags) else { return -Int64(ENOTSOCK) }
         let room = request.room(Int(count))
         if let file = target as? OpenFile { return read(file, descriptor(request), into: room) }
+        // A call that is for sockets alone waits for input even if it has no room for it.
+        if room.isEmpty, !has(rlk_transfer_of_socket), target is any SocketCalls { return 0 }
+        if has(rlk_transfer_keeps_input) {
+            return blocking(request, target, for: .readable, flags) { result(target.peek(into: room)) }
+        }
+        if has(rlk_transfer_fills), target is SimulatedSocket { return fill(room, request, target) }
         return blocking(request, target, for: .readable, flags) {
             guard target is any DatagramCalls else {
                 let count = result(process.read(descriptor(request), into: room))
@@ -215,6 +236,21 @@ extension SystemProgram {
             request.set(slot.address)
             return Int64(min(slot.length, room.count))
         }
+    }
+
+    /// Reads until there is no more room, or no more to read.
+    private func fill(
+        _ room: UnsafeMutableRawBufferPointer, _ request: Request, _ target: OpenDescription
+    ) -> Int64 {
+        var count = 0
+        let end = blocking(request, target, for: .readable, request.arguments.2) {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: room.dropFirst(count))
+            let part = result(process.read(descriptor(request), into: rest))
+            guard part > 0 else { return part }
+            count += Int(part)
+            return count < room.count ? -Int64(EAGAIN) : 0
+        }
+        return count > 0 ? Int64(count) : end
     }
 
     // MARK: Sockets
@@ -266,6 +302,10 @@ extension SystemProgram {
             if value == 0 { process.resetWhenClosed(descriptor) }
             return 0
         }
+        if let socket = target as? BoundSocket, level == SOL_SOCKET, option == SO_RCVTIMEO || option == SO_SNDTIMEO {
+            if option == SO_RCVTIMEO { socket.waits.input = value } else { socket.waits.output = value }
+            return 0
+        }
         return result(process.setOption(descriptor, level, option, Int32(truncatingIfNeeded: value)))
     }
 
@@ -273,6 +313,12 @@ extension SystemProgram {
         guard let socket = target as? any SocketCalls else { return -Int64(ENOTSOCK) }
         if (level, option) == (SOL_SOCKET, SO_PEERCRED), let peer = (socket as? SimulatedSocket)?.peerOwner {
             withUnsafeBytes(of: peer) { request.set($0) }
+            return 0
+        }
+        if let bound = target as? BoundSocket, level == SOL_SOCKET, option == SO_RCVTIMEO || option == SO_SNDTIMEO {
+            let wait = option == SO_RCVTIMEO ? bound.waits.input : bound.waits.output
+            let time = timeval(tv_sec: Int(wait / 1_000_000_000), tv_usec: Int(wait % 1_000_000_000 / 1_000))
+            withUnsafeBytes(of: time) { request.set($0) }
             return 0
         }
         guard let value = socket.option(level, option) else { return -Int64(ENOPROTOOPT) }
@@ -283,17 +329,19 @@ extension SystemProgram {
     // MARK: Waits
 
     private func changeSet(_ request: Request, _ target: OpenDescription) -> Int64 {
-        guard let set = target as? EventSet else { return -Int64(EINVAL) }
         let (_, operation, number, _) = request.arguments
         guard let member = process.target(of: descriptor(number)) else { return -Int64(EBADF) }
+        // A regular file is always ready, so nobody may wait for it.
+        guard member.readiness != nil else { return -Int64(EPERM) }
+        guard let set = target as? EventSet else { return -Int64(EINVAL) }
         let event = request.count == 0 ? rlk_set_event() : request.bytes.loadUnaligned(as: rlk_set_event.self)
         let change = rlk_set_operation(UInt32(truncatingIfNeeded: operation))
         return -Int64(set.change(change, Int32(number), member, event.events, event.data))
     }
 
     private func awaitSet(_ request: Request, _ target: OpenDescription) -> Int64 {
-        guard let set = target as? EventSet else { return -Int64(EINVAL) }
         let (_, most, length, _) = request.arguments
+        guard let set = target as? EventSet, most > 0 else { return -Int64(EINVAL) }
         let waited = rest(request.slot, for: length, at: [set]) { set.readiness == .readable }
         guard waited != -Int64(EINTR) else { return waited }
         let events = set.take(Int(most))
@@ -304,9 +352,11 @@ extension SystemProgram {
     private func poll(_ request: Request) -> Int64 {
         var requests = Array(request.bytes.bindMemory(to: pollfd.self))
         let targets = requests.map { $0.fd < 0 ? nil : process.target(of: descriptor(Int64($0.fd))) }
+        // `select` hears of a failure or a hang-up only if it asks for that.
+        let isSelect = request.arguments.2 == 1
         func look() -> Int {
             for index in requests.indices where requests[index].fd >= 0 {
-                let asked = requests[index].events | Int16(POLLERR | POLLHUP)
+                let asked = requests[index].events | (isSelect ? 0 : Int16(POLLERR | POLLHUP))
                 requests[index].revents = targets[index].map { $0.pollEvents & asked } ?? Int16(POLLNVAL)
             }
             return requests.count { $0.revents != 0 }

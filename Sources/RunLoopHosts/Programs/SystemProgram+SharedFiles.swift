@@ -28,17 +28,23 @@ extension SystemProgram {
         let use = UInt32(bitPattern: asked.use) & ~rlk_lock_of_file.rawValue
         let belongsToFile = use != UInt32(bitPattern: asked.use)
         let isShared = asked.kind == Int32(F_RDLCK)
-        guard let part = part(of: file, asked) else { return -Int64(EINVAL) }
+        guard let part = part(of: file, asked), 0...2 ~= asked.kind else { return -Int64(EINVAL) }
         let owner = belongsToFile ? ObjectIdentifier(file) : ObjectIdentifier(process)
         let lock = PartLocks.Lock(
             owner: owner, process: belongsToFile ? -1 : process.processIdentifier, isShared: isShared, part: part)
         let locks = file.node.partLocks
-        if use == rlk_lock_asks.rawValue { return tell(of: locks.conflict(with: lock), asked, request) }
-        guard asked.kind != Int32(F_UNLCK) else {
+        let isRelease = asked.kind == Int32(F_UNLCK)
+        if use == rlk_lock_asks.rawValue {
+            // That of an open file tells of its own lock if it asks for none.
+            guard belongsToFile ? asked.process == 0 : !isRelease else { return -Int64(EINVAL) }
+            return tell(of: isRelease ? locks.first(of: owner, in: part) : locks.conflict(with: lock), asked, request)
+        }
+        guard isRelease || (isShared ? file.isReadable : file.isWritable) else { return -Int64(EBADF) }
+        guard !belongsToFile || asked.process == 0 else { return -Int64(EINVAL) }
+        guard !isRelease else {
             locks.release(part, of: owner)
             return 0
         }
-        guard isShared ? file.isReadable : file.isWritable else { return -Int64(EBADF) }
         if use == rlk_lock_waits.rawValue {
             let waited = rest(request.slot, for: -1, at: [locks]) { locks.conflict(with: lock) == nil }
             guard waited == 0 else { return waited }

@@ -236,6 +236,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
             return result == -Int64(ETIMEDOUT) ? 0 : result
         case rlk_request_wait: return wait(request.slot, at: first, bits, until: Limit(third, fourth))
         case rlk_request_wake: return wake(at: first, bits, atMost: Int(third))
+        case rlk_request_move: return move(from: first, to: second, ending: Int(third), atMost: Int(fourth))
         case rlk_request_rest:
             let length = process.machine.network.simulation.restAfterSteps() ?? .zero
             _ = rest(request.slot, until: Limit(rlk_clock_monotonic, clocks[0] + length.nanoseconds)) { false }
@@ -328,7 +329,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     func rest(_ slot: Int32, for length: Int64, at targets: [OpenDescription], until isMet: () -> Bool) -> Int64 {
         guard length != 0 else { return isMet() ? 0 : -Int64(ETIMEDOUT) }
         let owner = Waiter()
-        for target in targets { target.addObserver(owner) { [unowned self] in wake(slot) } }
+        for target in targets { target.addObserver(owner) { [unowned self] _ in wake(slot) } }
         defer { for target in targets { target.removeObserver(owner) } }
         let limit = length < 0 ? nil : Limit(rlk_clock_monotonic, clocks[0] &+ length)
         return rest(slot, until: limit, isMet: isMet)
@@ -350,6 +351,19 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         waits.removeAll { wait in ended.contains { $0.slot == wait.slot } }
         for wait in ended { wake(wait.slot) }
         return Int64(ended.count)
+    }
+
+    /// Ends the first waits at a word, and has the next ones wait at another word.
+    ///
+    /// - Returns: the number of both.
+    private func move(from word: Int64, to other: Int64, ending most: Int, atMost mostMoved: Int) -> Int64 {
+        let ended = wake(at: word, .max, atMost: most)
+        let moved = waits.filter { $0.word == word }.prefix(mostMoved)
+        if word != other {
+            waits.removeAll { wait in moved.contains { $0.slot == wait.slot } }
+            waits += moved.map { ($0.slot, other, $0.bits) }
+        }
+        return ended + Int64(moved.count)
     }
 
     private final class Waiter {}

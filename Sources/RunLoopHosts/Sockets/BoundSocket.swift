@@ -10,6 +10,8 @@ class BoundSocket: OpenDescription {
     final var localAddress: Endpoint
     final private(set) var isBound = false
     final var options: [Int64: Int32] = [:]
+    /// The longest times, in nanoseconds, that a call of a program waits for input and for room; 0 for no limit.
+    final var waits = (input: Int64(0), output: Int64(0))
     /// The error that the next call returns.
     var error: Int32 = 0
 

@@ -148,9 +148,15 @@ final class Channel {
             at: max(date, network.simulation.now), "bytes are acknowledged", from: path.to.name, on: path.from.name
         ) { [self] in
             isToContinue = false
+            let couldWrite = isWritable
             send()
-            sender?.tell()
+            tellSender(ifItCould: couldWrite)
         }
+    }
+
+    /// Tells the sender of room. As in Linux, a set of descriptors hears of it only if there was none.
+    private func tellSender(ifItCould couldWrite: Bool) {
+        sender?.tell(!couldWrite && isWritable ? Int16(POLLOUT) : 0)
     }
 
     // MARK: Under way
@@ -176,6 +182,7 @@ final class Channel {
         }
         note(piece.count == 0 ? .end : .bytes(piece.count), piece.count)
         trouble = nil
+        let couldWrite = isWritable
         pieces.removeFirst()
         underWay -= piece.count
         arrived += piece.count
@@ -183,8 +190,8 @@ final class Channel {
         window?.bytesArrived(piece.count, acknowledgedAt: network.simulation.now + network.link(path.back).latency)
         if bytes.count > arrived + underWay { continueLater() }
         if let next = pieces.first { expect(at: max(next.arrival, network.simulation.now)) }
-        receiver.tell()
-        sender?.tell()
+        receiver.tell(piece.count == 0 ? ~0 : Int16(POLLIN | POLLPRI))
+        tellSender(ifItCould: couldWrite)
     }
 
     /// - Parameter count: the size of the first piece that has not arrived.
@@ -222,21 +229,30 @@ final class Channel {
     var inputCount: Int { arrived }
     var hasEnded: Bool { ending == .arrived }
 
+    /// Copies bytes that have arrived, and keeps them.
+    func peek(into room: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(room.count, arrived)
+        room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.bytes.prefix(count)))
+        return count
+    }
+
     func read(into room: UnsafeMutableRawBufferPointer) -> Int {
         dropReceived()
         // As on Linux, a read ends with the bytes that descriptors came with.
-        let count = min(room.count, arrived, attachments.first.map { $0.bytes.upperBound - readCount } ?? .max)
+        let most = attachments.first.map { $0.bytes.upperBound - readCount } ?? .max
+        let count = peek(into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(most)))
         readCount += count
         if let first = attachments.first, first.bytes.lowerBound < readCount {
             received = first.targets
             attachments.removeFirst()
         }
-        room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.bytes.prefix(count)))
         bytes.discard(count)
         arrived -= count
         if window != nil {
             receiveWindow.bytesRead(count, at: network.simulation.now, roundTrip: network.roundTrip(path))
         }
+        // That of a Unix socket hears of each read.
+        if count > 0, receiver?.family == AF_UNIX { sender?.tell(Int16(POLLOUT)) }
         // A sender with more bytes learns that there is room.
         if bytes.count > arrived + underWay && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
         return count

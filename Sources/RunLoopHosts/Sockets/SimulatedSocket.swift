@@ -33,6 +33,9 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         var user: UInt32 = 0
         var group: UInt32 = 0
     }
+    /// `true` if the socket reads nothing more, or writes nothing more, because one of the two ends has ended that.
+    private var isInputShut = false
+    private var isOutputShut = false
 
     override init(_ family: Int32, in table: SocketTable) {
         super.init(family, in: table)
@@ -89,20 +92,23 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
 
     // MARK: Bytes
 
-    override func read(into room: UnsafeMutableRawBufferPointer) -> Int {
-        guard room.count > 0 else { return 0 }
-        if let incoming, incoming.hasInput { return incoming.read(into: room) }
-        // An error that comes after the end of the stream is for the next write.
-        if incoming?.hasEnded == true { return 0 }
+    override func read(into room: UnsafeMutableRawBufferPointer) -> Int { read(into: room, keepsInput: false) }
+    override func peek(into room: UnsafeMutableRawBufferPointer) -> Int { read(into: room, keepsInput: true) }
+
+    private func read(into room: UnsafeMutableRawBufferPointer, keepsInput: Bool) -> Int {
+        if let incoming, incoming.hasInput { return keepsInput ? incoming.peek(into: room) : incoming.read(into: room) }
+        // An error that comes after the end of a stream of TCP is for the next write.
+        if family != AF_UNIX, incoming?.hasEnded == true { return 0 }
         if let reason = takeError() { return failure(reason) }
         switch state {
-        case .connected: return failure(EAGAIN)
+        case .connected: return hasInputEnded ? 0 : failure(EAGAIN)
         case .failed: return 0
-        case .new, .connecting, .listening, .closed: return failure(ENOTCONN)
+        case .new, .connecting, .listening, .closed: return failure(family == AF_UNIX ? EINVAL : ENOTCONN)
         }
     }
 
     override func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard !isOutputShut else { return failure(EPIPE) }
         if let reason = takeError() { return failure(reason) }
         switch state {
         case .connected:
@@ -123,12 +129,42 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
     func takeReceived(_ body: ([OpenDescription]) -> Void) { incoming?.takeReceived(body) }
 
     func endWriting() {
-        if case .connected = state { outgoing?.end() }
+        guard case .connected = state else { return }
+        outgoing?.end()
+        tell()
+        // Also if the stream had ended before.
+        if family == AF_UNIX { atFarEnd { $0.tell() } }
+    }
+
+    /// Reads nothing more than what has come. The other end of a Unix socket cannot write any more.
+    func endReading() {
+        guard case .connected = state else { return }
+        isInputShut = true
+        tell()
+        if family == AF_UNIX { atFarEnd { $0.shutOutput(0) } }
+    }
+
+    /// Lets the socket write nothing more, as the other end of a Unix socket has it, for a reason or 0.
+    private func shutOutput(_ reason: Int32) {
+        guard case .connected = state else { return }
+        isOutputShut = true
+        if reason != 0 {
+            error = reason
+            network.simulation.meet(.connectionReset)
+        }
+        tell()
+    }
+
+    /// Does something with the other end when a packet arrives there.
+    private func atFarEnd(_ action: @escaping (SimulatedSocket) -> Void) {
+        guard let outgoing else { return }
+        network.after(outgoing.path) { [weak other = outgoing.receiver] in other.map(action) }
     }
 
     var hasInput: Bool { incoming?.hasInput == true }
-    /// The number of bytes that can be read.
-    var inputCount: Int { incoming?.inputCount ?? 0 }
+    override var inputCount: Int? { isListening ? nil : incoming?.inputCount ?? 0 }
+    private var hasInputEnded: Bool { isInputShut || incoming?.hasEnded == true }
+    private var hasOutputEnded: Bool { isOutputShut || outgoing?.isEnding == true }
 
     /// The number of written bytes that have not arrived. Zero for a Unix socket, whose peer receives them at once.
     var unsentOutput: Int { family == AF_UNIX ? 0 : outgoing?.unsent ?? 0 }
@@ -175,7 +211,11 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         case .listening:
             for socket in queue { socket.abort() }
             queue.removeAll()
-        case .connected where hasInput || (resetsWhenClosed && family != AF_UNIX): abort()
+        case .connected where family == AF_UNIX:
+            let reason = hasInput ? ECONNRESET : 0
+            outgoing?.end()
+            atFarEnd { $0.shutOutput(reason) }
+        case .connected where hasInput || resetsWhenClosed: abort()
         case .connected: outgoing?.end()
         case .new, .connecting, .failed, .closed: break
         }
@@ -208,8 +248,8 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         case .new: return Int16(POLLOUT | POLLHUP)
         case .failed: return events | Int16(POLLHUP) | rdHup
         case .connected:
-            guard incoming?.hasEnded == true else { return events }
-            return events | rdHup | (outgoing?.isEnding == true ? Int16(POLLHUP) : 0)
+            guard hasInputEnded else { return events }
+            return events | rdHup | (hasOutputEnded ? Int16(POLLHUP) : 0)
         case .listening, .connecting, .closed: return events
         }
     }
@@ -223,8 +263,8 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         case .new, .failed: return [.readable, .writable]
         case .connected:
             var events: DescriptorEvents = []
-            if error != 0 || incoming?.hasInput == true || incoming?.hasEnded == true { events.insert(.readable) }
-            if error != 0 || outgoing.map({ $0.isEnding || $0.isWritable }) == true { events.insert(.writable) }
+            if error != 0 || hasInput || hasInputEnded { events.insert(.readable) }
+            if error != 0 || hasOutputEnded || outgoing?.isWritable == true { events.insert(.writable) }
             return events
         }
     }
