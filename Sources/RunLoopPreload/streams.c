@@ -74,7 +74,7 @@ write_pieces(int descriptor, const struct iovec *pieces, size_t count, const voi
     struct rlk_slot *slot = own_slot();
     set_address(address, size);
     slot->count = gather(pieces, count);
-    if (!(flags & has_control)) slot->control.count = 0;
+    if (flags == of_any || !(flags & has_control)) slot->control.count = 0;
     long result = ask(rlk_request_write, descriptor, transfer_flags(flags), 0, 0);
     if (result == -EPIPE && (flags == of_any || !(flags & MSG_NOSIGNAL))) raise_signal(SIGPIPE);
     return result;
