@@ -169,6 +169,8 @@ let targets: [Target] = [
         name: "Minute", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
         path: "Tests/Minute", swiftSettings: strict),
     .executableTarget(name: "Races", path: "Tests/Races", swiftSettings: strict),
+    // C: random calls, of the kernel or of a simulated host.
+    .executableTarget(name: "RandomCalls", path: "Tests/RandomCalls"),
     .executableTarget(
         name: "Links", dependencies: ["RunLoopKit", "RunLoopUnix", "RunLoopSimulation", "RunLoopHosts"],
         path: "Tests/Links", swiftSettings: strict),
@@ -236,7 +238,7 @@ let targets: [Target] = [
         dependencies: [
             "RunLoopConformance", "RunLoopHosts", "RunLoopUnix", "RunLoopTLS", "RunLoopKit",
             "RunLoopSimulation",
-            "TestSupport", "TLSTestSupport", "Minute", "UnmodifiedWeek", "Links", "Linking",
+            "TestSupport", "TLSTestSupport", "Minute", "UnmodifiedWeek", "Links", "Linking", "RandomCalls",
         ],
         swiftSettings: strict),
     .testTarget(
