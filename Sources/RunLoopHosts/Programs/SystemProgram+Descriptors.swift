@@ -244,11 +244,13 @@ extension SystemProgram {
     ) -> Int64 {
         var count = 0
         let end = blocking(request, target, for: .readable, request.arguments.2) {
-            let rest = UnsafeMutableRawBufferPointer(rebasing: room.dropFirst(count))
-            let part = result(process.read(descriptor(request), into: rest))
-            guard part > 0 else { return part }
-            count += Int(part)
-            return count < room.count ? -Int64(EAGAIN) : 0
+            repeat {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: room.dropFirst(count))
+                let part = result(process.read(descriptor(request), into: rest))
+                guard part > 0 else { return part }
+                count += Int(part)
+            } while count < room.count
+            return 0
         }
         return count > 0 ? Int64(count) : end
     }
