@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 
 // Programs that were not written for simulations, on simulated hosts: a package of its own, because RunLoopKit itself
-// needs none of what they are made of.
+// needs none of their packages.
 
 import PackageDescription
 

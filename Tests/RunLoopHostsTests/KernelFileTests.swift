@@ -3,7 +3,7 @@ import RunLoopHosts
 import RunLoopSimulation
 import Testing
 
-/// Scripts of Python that find on a simulated host what they find on the machine of the test.
+/// Scripts of Python whose output on a simulated host equals that on the machine of the test.
 @Suite("A program of the system finds files as the kernel has them", .timeLimit(.minutes(2)))
 struct KernelFileTests {
     @Test("with several names, and symbolic links")

@@ -3,7 +3,7 @@ import RunLoopHosts
 import RunLoopSimulation
 import Testing
 
-/// Scripts of Python that find on a simulated host what they find on the machine of the test.
+/// Scripts of Python whose output on a simulated host equals that on the machine of the test.
 enum KernelScript {
     /// Calls a function, and prints its result or the name of its error.
     private static let beginning = """

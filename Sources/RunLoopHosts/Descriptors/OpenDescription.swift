@@ -10,7 +10,7 @@ class OpenDescription {
     private var watches: [(watch: DescriptorWatch, process: AnyObject)] = []
     /// The closures to call when the readiness may have changed, each with the one who asked for it.
     private var observers: [(owner: ObjectIdentifier, wasTold: (_ events: Int16) -> Void)] = []
-    /// `true` if calls of a program of the system wait for what they cannot do at once. Calls of loops never wait.
+    /// `true` if calls of a program of the system wait until they can be done. Calls of loops never wait.
     final var blocks = true
     /// `true` once no descriptor refers to the target any more.
     final private(set) var isClosed = false
@@ -29,7 +29,7 @@ class OpenDescription {
         return (readiness.contains(.readable) ? Int16(POLLIN) : 0)
             | (readiness.contains(.writable) ? Int16(POLLOUT) : 0)
     }
-    /// The flag of `open` for what the target is good for.
+    /// The access mode of the target, as a flag of `open`.
     var access: Int32 { O_RDWR }
     /// The number of bytes that can be read; `nil` if the target cannot tell.
     var inputCount: Int? { nil }

@@ -69,7 +69,7 @@ private final class PipeBytes {
     private static let mostPages = 16
 
     private let bytes = ByteBuffer(capacity: 64)
-    /// The number of unread bytes in each page, and that of bytes that the last one still has room for.
+    /// The number of unread bytes in each page, and the free bytes of the last page.
     private var pages: [Int] = []
     private var room = 0
 

@@ -16,7 +16,7 @@ final class FileNode: DiskNode {
         }
     }
 
-    /// The content but for what programs have changed in their memory.
+    /// The content, without the changes that programs have made in their memory.
     private var known: [UInt8] = []
     /// The bytes that survive every crash, and the times that do.
     private var durable: [UInt8] = []

@@ -7,7 +7,7 @@ final class OpenFile: OpenDescription {
     let isWritable: Bool
     /// `true` if every write goes to the end of the file.
     let appends: Bool
-    /// The place of the next byte, or of the next name in a directory, for a program of the system.
+    /// The position of the next byte, or of the next name in a directory, for a program of the system.
     var place = 0
     private let disk: SimulatedDisk
 

@@ -78,7 +78,7 @@ final class Process: SystemCalls, SimulatedDescriptors, @unchecked Sendable {
         machine.processes.append(self)
     }
 
-    /// Takes the arguments and the variables of a process whose program it goes on with.
+    /// Copies the arguments and the variables of the process that was forked.
     func copyFacts(of other: Process) { (command, variables) = (other.command, other.variables) }
 
     /// Takes the arguments and the variables of a program that the process is about to run.

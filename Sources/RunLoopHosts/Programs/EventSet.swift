@@ -34,7 +34,7 @@ final class EventSet: OpenDescription {
 
         /// `true` if there is an event to report.
         var isReady: Bool {
-            // Those of another set are looked at without a change of that one.
+            // The entries of another set are looked at without changing it.
             (target as? EventSet).map { awaits(Int16(POLLIN)) && $0.readiness == .readable } ?? (present != 0)
         }
 
@@ -50,7 +50,7 @@ final class EventSet: OpenDescription {
 
     override var readiness: DescriptorEvents? { noted.contains { $0.isReady } ? .readable : [] }
 
-    /// A look from outside forgets the entries before the first event, as that of Linux does.
+    /// As on Linux, a look from outside forgets the entries before the first event.
     override var pollEvents: Int16 {
         while let first = noted.first, first.present == 0 {
             first.isNoted = false

@@ -174,7 +174,7 @@ extension SystemProgram {
         return Array(room.prefix(count))
     }
 
-    /// Closes what a process does not keep for another program.
+    /// Closes the descriptors that another program does not inherit.
     private func closeOnExec(in process: Process) {
         for number in process.descriptors.numbers {
             let index = Int(number - DescriptorTable.first)

@@ -8,7 +8,7 @@ internal import RunLoopCore
 /// The calls of a program on descriptors. They are those of the simulated process, which never wait; here they wait for
 /// programs that want to.
 extension SystemProgram {
-    /// Does what a thread asks for.
+    /// Answers a request of a thread.
     ///
     /// - Returns: the result for the thread; below zero, an error number.
     func answerDescriptor(_ request: Request) -> Int64 {

@@ -9,7 +9,7 @@ internal import RunLoopCore
 extension SystemProgram {
     // MARK: Paths
 
-    /// Does what a thread asks for, about a path.
+    /// Answers a request about a path.
     ///
     /// - Returns: the result for the thread; below zero, an error number.
     func answerPath(_ request: Request) -> Int64 {
@@ -48,7 +48,7 @@ extension SystemProgram {
         }
     }
 
-    /// Does what a thread asks for, about two paths.
+    /// Answers a request about two paths.
     private func answerPaths(_ request: Request) -> Int64 {
         let (directory, otherDirectory, flags, _) = request.arguments
         let texts = request.text.split(separator: "\0", maxSplits: 1, omittingEmptySubsequences: false)
@@ -262,7 +262,7 @@ extension SystemProgram {
 
     // MARK: Open files
 
-    /// Does what a thread asks for, about an open file.
+    /// Answers a request about an open file.
     func answerFile(_ request: Request, _ target: OpenDescription) -> Int64 {
         if let file = target as? MadeFile { return answer(request, file) }
         if target is NullDevice { return 0 }

@@ -35,7 +35,7 @@ extension SystemProgram {
         let locks = file.node.partLocks
         let isRelease = asked.kind == Int32(F_UNLCK)
         if use == rlk_lock_asks.rawValue {
-            // That of an open file tells of its own lock if it asks for none.
+            // An open file that asks for no lock is told of its own.
             guard belongsToFile ? asked.process == 0 : !isRelease else { return -Int64(EINVAL) }
             return tell(of: isRelease ? locks.first(of: owner, in: part) : locks.conflict(with: lock), asked, request)
         }

@@ -20,7 +20,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
     private(set) unowned var process: Process
     /// The children that threads are about to let run programs, by the slots of these.
     var beginning: [Int32: Process] = [:]
-    /// Those that become copies of the process.
+    /// The children that become copies of the process.
     var forked: [Int32: Process] = [:]
     /// A program that has taken the place of this one.
     var successor: SystemProgram?
@@ -224,7 +224,7 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
         return [rlk_clock_monotonic, rlk_clock_boot, rlk_clock_wall, rlk_clock_processor].map { time($0) }
     }
 
-    /// Does what a thread asks for.
+    /// Answers a request of a thread.
     ///
     /// - Returns: the result for the thread; below zero, an error number.
     private func answer(_ request: Request) -> Int64 {

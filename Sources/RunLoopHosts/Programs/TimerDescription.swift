@@ -6,7 +6,7 @@ internal import RunLoopCore
 
 /// A timer of a program of the system, as `timerfd` makes it. A change of the wall clock does not move its dates.
 ///
-/// As in Linux, a timer with a period tells of one date, and then of none until somebody looks at it.
+/// As on Linux, a timer with a period reports one date, and no other until the timer is read.
 final class TimerDescription: OpenDescription {
     private unowned let machine: Machine
     private let clock: rlk_clock

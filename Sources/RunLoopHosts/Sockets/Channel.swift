@@ -40,7 +40,7 @@ final class Channel {
     private var (writtenCount, readCount) = (0, 0)
     /// The targets of descriptors that were sent with some of the bytes, the first ones first.
     private var attachments: [(bytes: Range<Int>, targets: [OpenDescription])] = []
-    /// Those that came with the bytes of the last read.
+    /// The targets that came with the bytes of the last read.
     private var received: [OpenDescription] = []
 
     private enum End {
@@ -251,14 +251,14 @@ final class Channel {
         if window != nil {
             receiveWindow.bytesRead(count, at: network.simulation.now, roundTrip: network.roundTrip(path))
         }
-        // That of a Unix socket hears of each read.
+        // The sender of a Unix socket is told of each read.
         if count > 0, receiver?.family == AF_UNIX { sender?.tell(Int16(POLLOUT)) }
         // A sender with more bytes learns that there is room.
         if bytes.count > arrived + underWay && !isBroken { network.after(path.back) { [weak self] in self?.send() } }
         return count
     }
 
-    /// Calls a closure with the targets that came with the bytes of the last read, and lets go of them.
+    /// Calls a closure with the targets that came with the bytes of the last read, and releases them.
     func takeReceived(_ body: ([OpenDescription]) -> Void) {
         body(received)
         dropReceived()
@@ -269,7 +269,7 @@ final class Channel {
         received = []
     }
 
-    /// Lets go of the targets that nobody will read any more.
+    /// Releases the targets that will not be read.
     func dropAttachments() {
         dropReceived()
         for target in attachments.flatMap(\.targets) { target.letGo(-1, of: self) }

@@ -136,7 +136,7 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         if family == AF_UNIX { atFarEnd { $0.tell() } }
     }
 
-    /// Reads nothing more than what has come. The other end of a Unix socket cannot write any more.
+    /// Ends reading after the bytes that have come. The other end of a Unix socket cannot write any more.
     func endReading() {
         guard case .connected = state else { return }
         isInputShut = true
@@ -144,7 +144,7 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
         if family == AF_UNIX { atFarEnd { $0.shutOutput(0) } }
     }
 
-    /// Lets the socket write nothing more, as the other end of a Unix socket has it, for a reason or 0.
+    /// Ends writing because the other end of a Unix socket has ended reading, with an error number or 0.
     private func shutOutput(_ reason: Int32) {
         guard case .connected = state else { return }
         isOutputShut = true
@@ -185,7 +185,7 @@ final class SimulatedSocket: BoundSocket, SocketCalls {
     /// Fails the socket, because the other side or the way to it has failed.
     func reset(_ reason: Int32) {
         guard case .connected = state else { return }
-        // As on Linux, for a side that has seen the end of the peer's stream.
+        // As on Linux, this applies to a side that has seen the end of the peer's stream.
         (state, error) = (.failed, reason == ECONNRESET && incoming?.hasEnded == true ? EPIPE : reason)
         outgoing?.breakOff()
         incoming?.breakOff()

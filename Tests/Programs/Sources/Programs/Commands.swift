@@ -3,7 +3,7 @@ import RunLoopSimulation
 
 /// Random commands that redis-server and TTLStore answer alike, at any speed of the network.
 ///
-/// So none asks for a time that goes on: a time to live is asked for only by the command after the one that has set it,
+/// No command asks for a time that passes: a time to live is asked for only right after the command that has set it,
 /// and is far from its end. Numbers with a fraction are halves, because TTLStore counts in 64 bits and redis-server in 80.
 struct Commands {
     private(set) var text = ""
@@ -39,7 +39,7 @@ struct Commands {
 
     private mutating func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &numbers) }
 
-    /// A key; those of halves have no other numbers.
+    /// A key. Keys of halves have no other numbers.
     private mutating func key() -> String { "key\(number(0...15))" }
     private mutating func keyOfHalves() -> String { "half\(number(0...3))" }
     private mutating func anyKey() -> String { number(0...3) == 0 ? keyOfHalves() : key() }

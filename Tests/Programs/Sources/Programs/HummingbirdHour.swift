@@ -3,7 +3,7 @@ import RunLoopSimulation
 
 /// An hour of a service of Hummingbird and of a client of async-http-client, with cuts of the link and restarts.
 enum HummingbirdHour {
-    // The seconds of each of six parts, and of what happens in it.
+    // The length of each of six parts, and the times of its events, in seconds.
     private static let part = 600.0
     private static let cut = 200.0
     private static let crash = 400.0
