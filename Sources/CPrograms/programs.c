@@ -108,7 +108,10 @@ enum rlk_pause rlk_run_program(
     syscall(SYS_futex, &slot->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
     uint32_t turn = wait_for_pause(slot, process);
     rlk_set_simulated(answers);
-    if (turn == rlk_turn_over) return rlk_thread_has_ended;
+    if (turn == rlk_turn_over) {
+        *asked = (struct rlk_asked){.arguments = {(int64_t)(intptr_t)slot->end_word}};
+        return rlk_thread_has_ended;
+    }
     if (turn == rlk_turn_of_program) return rlk_process_has_ended;
     *asked = (struct rlk_asked){
         .request = slot->request,

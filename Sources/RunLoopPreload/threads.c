@@ -274,14 +274,13 @@ void end_thread(void) {
     // The kernel would touch the thread's memory once more, which others may have freed or used again by then.
     kernel(SYS_set_tid_address, 0, 0, 0, 0, 0, 0);
     kernel(SYS_set_robust_list, 0, 24, 0, 0, 0, 0);
-    if (slot->end_word) {
-        __atomic_store_n(slot->end_word, 0, __ATOMIC_SEQ_CST);
-        wake(slot->end_word, INT32_MAX, ~0u);
-    }
     slot->number = 0;
-    // Without the stack, which is another thread's as soon as that one has its turn.
+    // The stack is free for a new thread as soon as the word is zero, so this comes with the end of the turn, and without
+    // the stack. The simulation wakes those that wait for the word.
+    uint32_t *end_word = slot->end_word ? slot->end_word : (uint32_t *)&slot->number;
     register long wake_one __asm__("rdx") = 1;
-    __asm__ volatile("movl %[over], (%[turn])\n"
+    __asm__ volatile("movl $0, (%[end_word])\n"
+                     "movl %[over], (%[turn])\n"
                      "mov %[turn], %%rdi\n"
                      "mov %[futex], %%eax\n"
                      "mov %[wake], %%esi\n"
@@ -290,8 +289,8 @@ void end_thread(void) {
                      "xor %%edi, %%edi\n"
                      "syscall\n"
                      :
-                     : [turn] "b"(&slot->turn), [over] "i"(rlk_turn_over), [futex] "i"(SYS_futex), [wake] "i"(FUTEX_WAKE),
-                       [exit] "i"(SYS_exit), "r"(wake_one)
+                     : [turn] "b"(&slot->turn), [end_word] "r"(end_word), [over] "i"(rlk_turn_over),
+                       [futex] "i"(SYS_futex), [wake] "i"(FUTEX_WAKE), [exit] "i"(SYS_exit), "r"(wake_one)
                      : "rax", "rdi", "rsi", "rcx", "r11", "memory");
     __builtin_unreachable();
 }

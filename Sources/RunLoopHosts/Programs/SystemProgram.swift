@@ -201,14 +201,16 @@ final class SystemProgram: RunningProgram, @unchecked Sendable {
                 if let successor { return successor.serve(0) }
                 rlk_answer_program(page, slot, result, request.count, request.addressSize)
             case rlk_thread_has_ended:
-                return threadHasEnded(slot)
+                return threadHasEnded(slot, asked.arguments.0)
             default:
                 return processHasEnded()
             }
         }
     }
 
-    private func threadHasEnded(_ slot: Int32) {
+    /// Ends a thread, for whose end others may wait at a word.
+    private func threadHasEnded(_ slot: Int32, _ word: Int64) {
+        _ = wake(at: word, .max, atMost: .max)
         servers[slot] = nil
         freeSlots.append(slot)
         if servers.isEmpty { return process.end(with: 0) }
