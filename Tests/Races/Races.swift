@@ -13,6 +13,7 @@ struct Races {
         case "deadlock": deadlock(isRight)
         case "signal": signal(isRight)
         case "tasks": await tasks(isRight)
+        case "threads": threads()
         default: exit(2)
         }
     }
@@ -70,6 +71,26 @@ struct Races {
             if isDone { break }
         }
         lock.unlock()
+    }
+
+    /// Threads begin with the stacks of others that have ended.
+    private static func threads() {
+        @Sendable func beginAndJoin() {
+            for _ in 0..<20 {
+                var thread = pthread_t()
+                pthread_create(
+                    &thread, nil,
+                    { _ in
+                        withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 1) {
+                            $0.baseAddress.map { memset($0, 1, 16_384) }
+                        }
+                    }, nil)
+                sched_yield()
+                pthread_join(thread, nil)
+            }
+        }
+        atOnce(beginAndJoin, beginAndJoin, beginAndJoin)
+        exit(0)
     }
 
     private actor Account {

@@ -33,7 +33,7 @@ struct ProgramTests {
         #expect(exploration.replay(finding.token) { run($0, [fault]) } != nil, "\(finding)")
     }
 
-    @Test("nothing is found in the same program without its races", arguments: all)
+    @Test("nothing is found in the same program without its races", arguments: all + ["threads"])
     func twins(_ fault: String) {
         let result = Exploration(schedules: 50, limits: limits).run { run($0, [fault, "right"]) }
         guard case .passed = result else {
