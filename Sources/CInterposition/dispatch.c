@@ -36,6 +36,13 @@ REAL(void, dispatch_apply_f, size_t, void *, void *, void (*)(void *, size_t))
 REAL(void *, dispatch_source_create, const void *, uintptr_t, uintptr_t, void *)
 REAL(void, dispatch_activate, void *)
 REAL(void, dispatch_resume, void *)
+REAL(void, dispatch_release, void *)
+REAL(void, dispatch_source_cancel, void *)
+REAL(void, dispatch_source_merge_data, void *, uintptr_t)
+REAL(void, dispatch_source_set_event_handler, void *, void *)
+REAL(void, dispatch_source_set_cancel_handler, void *, void *)
+REAL(void, dispatch_source_set_registration_handler, void *, void *)
+REAL(void, dispatch_group_leave, void *)
 
 #define ON_REAL_TIME(call)                                                                                             \
     do {                                                                                                               \
@@ -115,9 +122,29 @@ __attribute__((weak)) void *dispatch_source_create(const void *type, uintptr_t h
     return source;
 }
 
-// Dispatch may start a thread for what begins, whose making was an escape.
+// Dispatch may start a thread for an object, the making of which was an escape.
 __attribute__((weak)) void dispatch_activate(void *object) { ON_REAL_TIME(real_dispatch_activate()(object)); }
 __attribute__((weak)) void dispatch_resume(void *object) { ON_REAL_TIME(real_dispatch_resume()(object)); }
+__attribute__((weak)) void dispatch_release(void *object) { ON_REAL_TIME(real_dispatch_release()(object)); }
+__attribute__((weak)) void dispatch_group_leave(void *group) { ON_REAL_TIME(real_dispatch_group_leave()(group)); }
+
+__attribute__((weak)) void dispatch_source_cancel(void *source) { ON_REAL_TIME(real_dispatch_source_cancel()(source)); }
+
+__attribute__((weak)) void dispatch_source_merge_data(void *source, uintptr_t data) {
+    ON_REAL_TIME(real_dispatch_source_merge_data()(source, data));
+}
+
+__attribute__((weak)) void dispatch_source_set_event_handler(void *source, void *block) {
+    ON_REAL_TIME(real_dispatch_source_set_event_handler()(source, block));
+}
+
+__attribute__((weak)) void dispatch_source_set_cancel_handler(void *source, void *block) {
+    ON_REAL_TIME(real_dispatch_source_set_cancel_handler()(source, block));
+}
+
+__attribute__((weak)) void dispatch_source_set_registration_handler(void *source, void *block) {
+    ON_REAL_TIME(real_dispatch_source_set_registration_handler()(source, block));
+}
 
 __attribute__((weak)) void dispatch_after(dispatch_time_t when, void *queue, void *block) {
     escape();

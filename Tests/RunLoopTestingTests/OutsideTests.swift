@@ -30,7 +30,9 @@ private struct Act: CustomTestStringConvertible, Sendable {
         Act("asyncAfter", toDispatch) { DispatchQueue.global().asyncAfter(deadline: .now() + 1000) {} },
         Act("notify", toDispatch) { DispatchGroup().notify(queue: .global()) {} },
         Act("concurrentPerform", toDispatch) { DispatchQueue.concurrentPerform(iterations: 2) { _ in } },
-        Act("a source", "makes a source of Dispatch") { DispatchSource.makeTimerSource().activate() },
+        Act("a source", "makes a source of Dispatch") {
+            for _ in 0..<50 { DispatchSource.makeTimerSource().activate() }
+        },
         Act("a thread of Foundation", "starts a thread of the system") { Foundation.Thread {}.start() },
         Act("a thread of the C library", "starts a thread of the system") { PlainThread {}.join() },
         Act("a socket", "makes a socket of the system") { close(socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)) },
