@@ -11,7 +11,7 @@
 // for a lock that is free, nor Swift for a task that goes to another actor, so the simulation would not hear of it. Here
 // it chooses, if it is explored, whether another thread goes first.
 //
-// In a test program that is linked with this library, they only pass on.
+// In a program that no simulation runs, they only pass on.
 
 // MARK: Places
 

@@ -90,8 +90,8 @@ HIDDEN long answer_stream(const struct call *call, int *is_known);
 HIDDEN long answer_signal(const struct call *call, int *is_known);
 HIDDEN long answer_child(const struct call *call, int *is_known);
 
-/// Makes a process.
 struct clone_args;
+/// Makes a process.
 HIDDEN long make_process(const struct call *call, const struct clone_args *arguments);
 
 /// Goes on as the first and only thread of a new process.

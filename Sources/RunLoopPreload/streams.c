@@ -187,7 +187,7 @@ static long receive_messages(int descriptor, struct mmsghdr *messages, unsigned 
 
 // MARK: Making descriptors
 
-/// Sets what the flags ask of a new descriptor. All that a simulated process has are closed on exec.
+/// Sets the mode of a new descriptor. Whether it is closed on exec is noted for all calls in one place.
 static long with_flags(long descriptor, int never_blocks) {
     if (descriptor >= 0 && never_blocks) ask(rlk_request_set_blocking, descriptor, 0, 0, 0);
     return descriptor;

@@ -16,8 +16,9 @@ public import HTTPTypes
 /// nothing; see ``Options``.
 ///
 /// A request on a connection that the server had closed meanwhile is sent again, on another connection, if it may be repeated:
-/// its method is one of GET, HEAD, PUT, DELETE, OPTIONS and TRACE, its body is in memory, and no part of an answer has come. So
-/// is one of any method that a server of HTTP/2 has refused to begin with. Nothing else is repeated. The client follows no redirects, and has no cookies, proxies or caches.
+/// its method is one of GET, HEAD, PUT, DELETE, OPTIONS and TRACE, its body is in memory, and no part of an answer has come. A
+/// request of any method is sent again if a server of HTTP/2 has refused to begin with it. Nothing else is repeated. The client
+/// follows no redirects, and has no cookies, proxies or caches.
 ///
 /// A client belongs to the loop's thread, and is not `Sendable`. When it is released, its unused connections are closed, and the
 /// others when their answers have been taken; a ``WebSocket`` stays.
